@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The binary form of a Program: canonical bytes. Equal programs have equal bytes whatever the order in which
+// their nodes were made; decode() accepts exactly the bytes that encode() gives and nothing else.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "vyre/base/digest.hpp"
+#include "vyre/base/result.hpp"
+#include "vyre/ir/program.hpp"
+
+namespace vyre::ir {
+
+inline constexpr uint32_t kBinaryVersion = 1;
+
+// The program must be free of Poison.
+std::vector<std::byte> encode(const Program& program);
+// An Error is InvalidProgram with one diagnostic, V086 or V087, that names the byte offset.
+Result<Program> decode(std::span<const std::byte> bytes);
+// True if the bytes start like an encoded program (so that a tool can tell bytes from text).
+bool looks_encoded(std::span<const std::byte> bytes);
+// Of the canonical bytes.
+Digest digest_of(const Program& program);
+
+}  // namespace vyre::ir

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds proofs: walks the program with what comparisons, loop bounds and `require` say about numbers, and notes
+// for each access whether its index can leave the memory. A proof only uses values that cannot change behind the
+// lane's back: it holds whatever other lanes do.
+#include <fmt/core.h>
+
+#include "check/bounds_numbers.hpp"
+#include "check/flow.hpp"
+
+namespace vyre::check {
+
+using namespace ir;
+
+namespace {
+
+class Bounds {
+ public:
+  explicit Bounds(State& s) : s_(s), p_(s.p), numbers_(s) {
+    s_.facts.expr_proofs.assign(p_.exprs.size(), -1);
+    s_.facts.stmt_proofs.assign(p_.stmts.size(), -1);
+  }
+
+  void run() {
+    for (const Fn& fn : p_.fns) {
+      numbers_.facts.clear();
+      block(fn.body);
+    }
+    numbers_.facts.clear();
+    for (const Require& r : p_.require_list) numbers_.assume_on_host(r.condition);
+    block(p_.body);
+  }
+
+ private:
+  struct VersionOf {
+    LocalId local;
+    uint32_t version;
+  };
+
+  // ---- accesses ----
+  std::optional<Wide> fixed_length(Memory m) const {
+    switch (m.kind) {
+      case Memory::Kind::Table: return p_[m.table()].values.count;
+      case Memory::Kind::Buffer:
+        if (const auto& count = s_.facts.buffers[m.index].constant_count) return *count;
+        return std::nullopt;
+      case Memory::Kind::Local:
+        if (p_[m.local()].kind == Local::Kind::Array) return s_.facts.array_counts[m.index];
+        return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<BoundsProof> prove(Memory m, ExprId index) {
+    const Interval range = numbers_.interval(index);
+    if (range.lo < 0) return std::nullopt;
+    const auto fixed = fixed_length(m);
+    const Symbol length = length_symbol(m);
+    const Wide at_least = fixed ? *fixed : numbers_.facts.narrowed(length, {0, UINT32_MAX}).lo;
+    if (range.hi < at_least)
+      return BoundsProof{BoundsProof::Kind::Range,
+                         fmt::format("the index is {} to {}, and `{}` has {}{} elements", static_cast<int64_t>(range.lo),
+                                     static_cast<int64_t>(range.hi), name_of(p_, m), fixed ? "" : "at least ", static_cast<int64_t>(at_least))};
+    if (fixed) return std::nullopt;
+    for (const Upper& upper : numbers_.uppers(index)) {
+      std::vector<LocId> because;
+      if (numbers_.facts.below(upper.symbol, upper.offset, length, because))
+        return BoundsProof{BoundsProof::Kind::Compared, reason(m, because)};
+    }
+    return std::nullopt;
+  }
+
+  std::string reason(Memory m, const std::vector<LocId>& because) const {
+    std::string text = fmt::format("the index is below len({})", name_of(p_, m));
+    const char* separator = ": line ";
+    for (LocId at : because)
+      if (const Position position = p_.position(at); position.known()) {
+        text += separator + std::to_string(position.line);
+        separator = ", line ";
+      }
+    return text;
+  }
+
+  void access(Memory m, ExprId index, int32_t& slot) {
+    ++s_.facts.access_count;
+    if (auto proof = prove(m, index)) {
+      slot = static_cast<int32_t>(s_.facts.proofs.size());
+      s_.facts.proofs.push_back(std::move(*proof));
+    }
+  }
+
+  // ---- expressions ----
+  void expr(ExprId id) {
+    const Expr& e = p_[id];
+    if (const auto* binary = std::get_if<Binary>(&e); binary != nullptr && is_lazy(binary->op)) {
+      expr(binary->left);
+      const auto mark = numbers_.facts.mark();
+      numbers_.assume(binary->left, binary->op == BinaryOp::LogicalAnd);
+      expr(binary->right);
+      numbers_.facts.undo(mark);
+      return;
+    }
+    for_each_operand(p_, e, [&](ExprId child) { expr(child); });
+    int32_t& slot = s_.facts.expr_proofs[id.index()];
+    if (const auto* load = std::get_if<Load>(&e)) access(load->memory, load->index, slot);
+    else if (const auto* atomic = std::get_if<Atomic>(&e)) access(atomic->memory, atomic->index, slot);
+    else if (const auto* uniform = std::get_if<UniformLoad>(&e)) access(uniform->memory, uniform->index, slot);
+  }
+
+  // ---- statements ----
+  void block(Block b) {
+    const auto start = numbers_.facts.mark();
+    for (StmtId id : p_.items(b)) {
+      // Lanes that trapped come back here: they passed none of the comparisons of this block.
+      if (std::holds_alternative<Resume>(p_[id])) numbers_.facts.undo(start);
+      stmt(id);
+    }
+    numbers_.facts.undo(start);
+  }
+
+  void stmt(StmtId id) {
+    const Stmt& st = p_[id];
+    if (const auto* branch = std::get_if<If>(&st)) return if_else(*branch);
+    if (const auto* loop = std::get_if<For>(&st)) return for_loop(*loop);
+    if (const auto* loop = std::get_if<While>(&st)) return while_loop(*loop);
+    for_each_operand(p_, st, [&](ExprId child) { expr(child); });
+    if (const auto* let = std::get_if<Let>(&st)) numbers_.define(let->local, let->value);
+    else if (const auto* assign = std::get_if<Assign>(&st)) {
+      if (assign->op) numbers_.forget(assign->local);
+      else numbers_.define(assign->local, assign->value);
+    } else if (const auto* store = std::get_if<Store>(&st)) {
+      access(store->memory, store->index, s_.facts.stmt_proofs[id.index()]);
+    } else if (const auto* fix = std::get_if<Fixpoint>(&st)) {
+      forget_assigned(fix->body);
+      block(fix->body);
+    } else {
+      for_each_block(st, [&](Block inner) { block(inner); });
+    }
+  }
+
+  void if_else(const If& st) {
+    expr(st.condition);
+    std::vector<VersionOf> versions;
+    variables_in(st.condition, versions);
+    for (const bool truth : {true, false}) {
+      const auto mark = numbers_.facts.mark();
+      // A variable that the first branch assigned has another version now; the condition spoke of the old one.
+      if (unchanged(versions)) numbers_.assume(st.condition, truth);
+      block(truth ? st.then_block : st.else_block);
+      numbers_.facts.undo(mark);
+    }
+    if (!unchanged(versions)) return;
+    if (never_falls_through(p_, st.then_block)) numbers_.assume(st.condition, false);
+    else if (never_falls_through(p_, st.else_block)) numbers_.assume(st.condition, true);
+  }
+
+  void for_loop(const For& st) {
+    expr(st.first);
+    expr(st.last);
+    const auto mark = numbers_.facts.mark();
+    // The bounds are evaluated once, so what they say of variables is said before the body changes them.
+    numbers_.define_loop_variable(st);
+    forget_assigned(st.body);
+    block(st.body);
+    numbers_.facts.undo(mark);
+  }
+
+  void while_loop(const While& st) {
+    forget_assigned(st.body);
+    expr(st.condition);
+    const auto mark = numbers_.facts.mark();
+    numbers_.assume(st.condition, true);
+    block(st.body);
+    numbers_.facts.undo(mark);
+  }
+
+  void forget_assigned(Block b) {
+    for (StmtId id : p_.items(b)) {
+      if (const auto* assign = std::get_if<Assign>(&p_[id])) numbers_.forget(assign->local);
+      for_each_block(p_[id], [&](Block inner) { forget_assigned(inner); });
+    }
+  }
+
+  void variables_in(ExprId id, std::vector<VersionOf>& out) const {
+    if (const auto* ref = std::get_if<LocalRef>(&p_[id]); ref != nullptr && p_[ref->local].kind == Local::Kind::Var)
+      out.push_back({ref->local, numbers_.version(ref->local)});
+    for_each_operand(p_, p_[id], [&](ExprId child) { variables_in(child, out); });
+  }
+  bool unchanged(const std::vector<VersionOf>& versions) const {
+    for (const VersionOf& v : versions)
+      if (numbers_.version(v.local) != v.version) return false;
+    return true;
+  }
+
+  State& s_;
+  const Program& p_;
+  Numbers numbers_;
+};
+
+}  // namespace
+
+void find_bounds(State& s) { Bounds(s).run(); }
+
+}  // namespace vyre::check

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vyre/check/check.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/utf8.hpp"
+#include "cli/commands.hpp"
+#include "cli/input.hpp"
+#include "cli/write_file.hpp"
+#include "vyre/base/version.hpp"
+#include "vyre/ir/binary.hpp"
+#include "vyre/text/text.hpp"
+
+namespace vyre::cli {
+namespace {
+
+// What there is to say about a valid program.
+struct Facts {
+  std::string program;
+  std::string digest;
+  size_t buffers = 0;
+  std::vector<uint32_t> workgroup;
+  bool grid_barrier = false;
+  size_t accesses = 0;
+  size_t proved = 0;  // of the accesses, never out of bounds
+};
+
+struct FileReport {
+  std::string name;
+  std::string text;  // what the positions point into
+  std::optional<Failure> failure;
+  Diagnostics diagnostics;
+  std::optional<Facts> facts;
+  bool ok = false;
+
+  [[nodiscard]] int exit_code() const {
+    if (failure) return failure->exit_code;
+    return ok ? kExitOk : kExitInvalidProgram;
+  }
+};
+
+Facts facts_of(const check::CheckedProgram& checked) {
+  Facts facts;
+  facts.program = checked.program.name;
+  facts.digest = ir::digest_of(checked.program).hex();
+  facts.buffers = checked.program.buffers.size();
+  facts.workgroup.assign(checked.workgroup.begin(),
+                         checked.workgroup.begin() + checked.workgroup_axes);
+  facts.grid_barrier = checked.has_grid_barrier;
+  facts.accesses = checked.access_count;
+  const auto proved = [](const std::vector<int32_t>& proofs) {
+    return static_cast<size_t>(
+        std::count_if(proofs.begin(), proofs.end(), [](int32_t proof) { return proof >= 0; }));
+  };
+  facts.proved = proved(checked.expr_proofs) + proved(checked.stmt_proofs);
+  return facts;
+}
+
+// Encoded programs carry no positions. Their canonical text has the same content, so its lines are
+// where the diagnostics point.
+bool give_positions(const std::string& name, ir::Program& program, std::string& canonical) {
+  std::string printed = text::print(program);
+  text::Parsed parsed = text::parse(printed, name);
+  if (parsed.diagnostics.has_errors() || !(parsed.program == program)) return false;
+  program = std::move(parsed.program);
+  canonical = std::move(printed);
+  return true;
+}
+
+void check_input(Input input, bool warnings_as_errors, FileReport& report) {
+  Loaded loaded = load(input);
+  report.diagnostics = std::move(loaded.diagnostics);
+  std::optional<check::CheckedProgram> valid;
+  if (!loaded.empty) {
+    if (input.encoded && !give_positions(input.name, loaded.program, input.bytes))
+      input.bytes.clear();
+    check::Checked checked = check::check(std::move(loaded.program), loaded.partial);
+    report.diagnostics.append(std::move(checked.diagnostics));
+    valid = std::move(checked.program);
+  }
+  report.diagnostics.sort();
+  report.ok = !report.diagnostics.has_errors() &&
+              !(warnings_as_errors && report.diagnostics.warnings() != 0);
+  if (report.ok && valid) report.facts = facts_of(*valid);
+  report.text = std::move(input.bytes);
+}
+
+FileReport check_file(const std::string& path, bool warnings_as_errors) {
+  FileReport report;
+  report.name = path == "-" ? "<stdin>" : path;
+  std::expected<Input, Failure> input = read_input(path);
+  if (input) {
+    check_input(std::move(*input), warnings_as_errors, report);
+  } else {
+    report.failure = std::move(input.error());
+  }
+  return report;
+}
+
+std::string ok_line(const FileReport& report) {
+  const Facts& facts = *report.facts;
+  std::string line = fmt::format("{}: ok ({} buffer{}", base::printable_text(report.name),
+                                 facts.buffers, facts.buffers == 1 ? "" : "s");
+  if (facts.grid_barrier) line += ", grid barriers";
+  if (facts.accesses != 0)
+    line += fmt::format(", {} of {} accesses proved in bounds", facts.proved, facts.accesses);
+  return line + fmt::format(", digest {})\n", facts.digest.substr(0, 16));
+}
+
+void show_text(App& app, const FileReport& report) {
+  if (report.failure) {
+    app.report(*report.failure);
+    return;
+  }
+  app.show(report.diagnostics, report.name, report.text);
+  if (!report.ok && !report.diagnostics.has_errors())
+    App::talk("warnings count as errors (--warnings-as-errors)\n");
+}
+
+Json json_of(const FileReport& report) {
+  Json file;
+  file["file"] = report.name;
+  file["ok"] = report.exit_code() == kExitOk;
+  file["digest"] = report.facts ? Json(report.facts->digest) : Json();
+  file["program"] = Json();
+  if (report.facts) {
+    Json program;
+    program["name"] = report.facts->program;
+    program["workgroup"] = report.facts->workgroup;
+    program["buffers"] = report.facts->buffers;
+    program["grid_barriers"] = report.facts->grid_barrier;
+    program["accesses"] = report.facts->accesses;
+    program["accesses_in_bounds"] = report.facts->proved;
+    file["program"] = std::move(program);
+  }
+  file["diagnostics"] = App::json_of(report.diagnostics);
+  file["not_shown"] = report.diagnostics.dropped();
+  if (report.failure) file["error"] = App::json_of(*report.failure);
+  return file;
+}
+
+std::optional<Failure> misuse(const App& app, const CheckOptions& options) {
+  if (std::optional<Failure> repeated = repeated_stdin(options.files)) return repeated;
+  if (options.sarif == "-" && app.json)
+    return Failure{kExitUsage, "--json and --sarif - both claim stdout",
+                   "write the log to a file: --sarif log.sarif"};
+  for (const std::string& file : options.files) {
+    if (file == "-" || !same_file(file, options.sarif)) continue;
+    return Failure{kExitUsage, fmt::format("--sarif would overwrite the program {}", file),
+                   "name another file for the log"};
+  }
+  return std::nullopt;
+}
+
+int write_sarif(App& app, const std::string& path, const std::vector<FileReport>& reports) {
+  std::vector<Diagnostics> lists;
+  for (const FileReport& report : reports) lists.push_back(report.diagnostics);
+  const std::string log = render_sarif(lists, kVersion) + "\n";
+  if (path == "-") {
+    app.put(log);
+    return kExitOk;
+  }
+  const std::optional<Failure> failure = write_file(path, log);
+  return failure ? app.report(*failure) : kExitOk;
+}
+
+}  // namespace
+
+int run_check(App& app, const CheckOptions& options) {
+  if (const std::optional<Failure> failure = misuse(app, options)) return app.fail(*failure);
+
+  const bool text = !app.json && options.sarif != "-";
+  int exit_code = kExitOk;
+  std::vector<FileReport> reports;
+  for (const std::string& path : options.files) {
+    FileReport report = check_file(path, options.warnings_as_errors);
+    exit_code = std::max(exit_code, report.exit_code());
+    if (text || report.failure) show_text(app, report);
+    if (text && report.facts) app.put(ok_line(report));
+    report.text = std::string();  // only the text output needs it
+    reports.push_back(std::move(report));
+  }
+  if (!options.sarif.empty())
+    exit_code = std::max(exit_code, write_sarif(app, options.sarif, reports));
+  if (app.json) {
+    Json document = app.document(exit_code == kExitOk);
+    document["files"] = Json::array();
+    for (const FileReport& report : reports) document["files"].push_back(json_of(report));
+    app.put_document(document);
+  }
+  return exit_code;
+}
+
+}  // namespace vyre::cli

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_line.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/commands.hpp"
+#include "cli/nearest.hpp"
+
+namespace vyre::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Exit codes: 0 ok, 1 mismatch, 2 usage, 3 program invalid, 7 out of memory, 9 internal bug,\n"
+    "11 a file that cannot be read or written, 130 interrupted. docs/cli.md has the details.";
+
+class CommandLine {
+ public:
+  CommandLine() {
+    root_.name("vyre");
+    root_.get_formatter()->label("SUBCOMMAND", "COMMAND");
+    root_.get_formatter()->column_width(34);
+    root_.require_subcommand(1);
+    root_.footer(kFooter);
+    add_shared(root_);
+    root_.set_version_flag("--version", "", "The version of this tool");
+    add_check();
+    add_fmt();
+    add_print();
+    add_explain();
+    add_command("version", "Version, commit, compiler", [this] { return run_version(app_); });
+    add_completion();
+  }
+
+  int run(int argc, const char* const* argv) {
+    for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
+      if (std::string_view(argv[i]) == "--json") app_.json = true;  // for usage errors too
+    if (argc < 2) {
+      App::talk(root_.help());
+      return kExitUsage;
+    }
+    try {
+      root_.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      app_.put(root_.help());
+      return app_.finish(kExitOk);
+    } catch (const CLI::CallForVersion&) {
+      app_.command = "version";
+      return app_.finish(run_version(app_));
+    } catch (const CLI::ParseError& error) {
+      return app_.finish(usage_error(error));
+    }
+    app_.command = root_.get_subcommands().front()->get_name();
+    app_.color =
+        std::map<std::string, ColorMode>{
+            {"auto", ColorMode::Auto}, {"always", ColorMode::Always}, {"never", ColorMode::Never}}
+            .at(color_);
+    return app_.finish(actions_.at(app_.command)());
+  }
+
+ private:
+  CLI::App& add_command(const char* name, const char* description, std::function<int()> action) {
+    CLI::App* command = root_.add_subcommand(name, description);
+    command->group("Commands");
+    command->footer("");
+    add_shared(*command);
+    actions_[name] = std::move(action);
+    return *command;
+  }
+
+  // Options that may stand before and after the command.
+  void add_shared(CLI::App& command) {
+    command.add_flag("--json", app_.json, "One JSON document on stdout");
+    choose(command.add_option("--color", color_, "Colour on stderr (default auto)"),
+           {"auto", "always", "never"});
+  }
+
+  // One of a few words. The type name is what help shows and what completion offers.
+  static void choose(CLI::Option* option, std::vector<std::string> words) {
+    option->type_name(fmt::format("{}", fmt::join(words, "|")));
+    option->check([words = std::move(words)](const std::string& value) {
+      for (const std::string& word : words)
+        if (word == value) return std::string();
+      return fmt::format("'{}' is none of {}", value, fmt::join(words, ", "));
+    });
+  }
+
+  static void add_files(CLI::App& command, std::vector<std::string>& files,
+                        const char* description) {
+    command.add_option("FILE", files, description)->required()->type_name("");
+  }
+
+  void add_check() {
+    CLI::App& command = add_command("check", "Report everything that is wrong with a program",
+                                    [this] { return run_check(app_, check_); });
+    add_files(command, check_.files, "Programs, text or bytes; - is stdin");
+    command.add_option("--sarif", check_.sarif, "Write a SARIF 2.1.0 log; - is stdout")
+        ->type_name("FILE");
+    command.add_flag("--warnings-as-errors", check_.warnings_as_errors, "Exit 3 on warnings too");
+  }
+
+  void add_fmt() {
+    CLI::App& command = add_command("fmt", "Lay out program texts canonically, comments kept",
+                                    [this] { return run_fmt(app_, fmt_); });
+    add_files(command, fmt_.files, "Program texts; - is stdin");
+    CLI::Option* write =
+        command.add_flag("--write", fmt_.write, "Replace the files; list those that changed");
+    command.add_flag("--check", fmt_.check, "Write nothing; list files that would change, exit 1")
+        ->excludes(write);
+  }
+
+  void add_print() {
+    CLI::App& command = add_command("print", "Print a program in another form",
+                                    [this] { return run_print(app_, print_); });
+    command.add_option("FILE", print_.file, "A program, text or bytes; - is stdin")
+        ->required()
+        ->type_name("");
+    choose(command.add_option("--as", print_.as, "The form (default text)"),
+           {"text", "bytes", "json"});
+    command.add_option("-o,--output", print_.output, "Where to; - is stdout (the default)")
+        ->type_name("FILE");
+  }
+
+  void add_explain() {
+    CLI::App& command = add_command("explain", "Explain a diagnostic, or list all of them",
+                                    [this] { return run_explain(app_, explain_); });
+    command.add_option("CODE", explain_.code, "V070, 70 or BarrierNotUniform")->type_name("");
+  }
+
+  void add_completion() {
+    CLI::App& command = add_command("completion", "A completion script for a shell",
+                                    [this] { return run_completion(app_, completion_, root_); });
+    choose(command.add_option("SHELL", completion_.shell, "The shell")->required(),
+           {"bash", "zsh", "fish"});
+  }
+
+  int usage_error(const CLI::ParseError& error) {
+    const std::vector<CLI::App*> chosen = root_.get_subcommands();
+    if (!chosen.empty()) app_.command = chosen.front()->get_name();
+    const std::vector<std::string> rest = root_.remaining(true);
+    if (chosen.empty() && !rest.empty() && !rest.front().starts_with('-'))
+      return app_.fail(unknown_command(rest.front()));
+    const CLI::App& command = chosen.empty() ? root_ : *chosen.front();
+    const std::string help = fmt::format("`vyre{}{} --help` shows the usage",
+                                         app_.command.empty() ? "" : " ", app_.command);
+    if (!rest.empty()) return app_.fail(unexpected(rest.front(), command, help));
+    if (chosen.empty() && error.get_name() == "RequiredError")
+      return app_.fail({kExitUsage, "a command is missing", help});
+    return app_.fail({kExitUsage, error.what(), help});
+  }
+
+  [[nodiscard]] Failure unknown_command(const std::string& word) const {
+    if (word == "run")
+      return {
+          kExitUsage,
+          "there is no command 'run': running a program comes with a backend, this build has none",
+          "`vyre check FILE` says whether the program is valid"};
+    std::vector<std::string> known;
+    for (const CLI::App* command : root_.get_subcommands({})) known.push_back(command->get_name());
+    Failure failure{kExitUsage, fmt::format("there is no command '{}'", word), ""};
+    const std::string meant = nearest(word, known);
+    if (!meant.empty()) failure.fix = fmt::format("did you mean `vyre {}`? ", meant);
+    failure.fix += "`vyre --help` lists the commands";
+    return failure;
+  }
+
+  static Failure unexpected(const std::string& word, const CLI::App& command,
+                            const std::string& help) {
+    Failure failure{kExitUsage, fmt::format("unexpected argument '{}'", word), ""};
+    if (word.starts_with('-')) {
+      failure.message = fmt::format("unknown option '{}'", word);
+      std::vector<std::string> known;
+      for (const CLI::Option* option : command.get_options()) {
+        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+        for (const std::string& name : option->get_snames()) known.push_back("-" + name);
+      }
+      const std::string meant = nearest(word.substr(0, word.find('=')), known);
+      if (!meant.empty()) failure.fix = fmt::format("did you mean {}? ", meant);
+    }
+    failure.fix += help;
+    return failure;
+  }
+
+  CLI::App root_{"One data-parallel program, the same bytes on every device."};
+  App app_;
+  std::string color_ = "auto";
+  CheckOptions check_;
+  FmtOptions fmt_;
+  PrintOptions print_;
+  ExplainOptions explain_;
+  CompletionOptions completion_;
+  std::map<std::string, std::function<int()>> actions_;
+};
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+  return CommandLine().run(argc, argv);
+}
+
+}  // namespace vyre::cli

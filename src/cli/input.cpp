@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/input.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ir/binary_format.hpp"
+#include "vyre/ir/binary.hpp"
+#include "vyre/text/text.hpp"
+
+namespace vyre::cli {
+namespace {
+
+Failure cannot_read(const std::string& path, int error) {
+  Failure failure{kExitInvalidArgument,
+                  fmt::format("cannot read {}: {}", path, std::strerror(error)),
+                  "name a file that exists and can be read, or - for stdin"};
+  const std::string with_suffix = path + ".vyre";
+  if (error == ENOENT && ::access(with_suffix.c_str(), R_OK) == 0)
+    failure.fix = fmt::format("write {}", with_suffix);
+  return failure;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (value_ > STDERR_FILENO) ::close(value_);
+  }
+  [[nodiscard]] int value() const { return value_; }
+
+ private:
+  int value_;
+};
+
+// Reads until `bytes` has `limit` of them or the input ends; errno on failure.
+int read_up_to(int descriptor, size_t limit, std::string& bytes) {
+  constexpr size_t kChunk = size_t{256} << 10;
+  while (bytes.size() < limit) {
+    const size_t have = bytes.size();
+    bytes.resize(std::min(limit, have + kChunk));
+    const ssize_t got = ::read(descriptor, bytes.data() + have, bytes.size() - have);
+    bytes.resize(have + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    if (got == 0) return 0;
+    if (got < 0 && errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+std::span<const std::byte> as_bytes(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+}  // namespace
+
+std::expected<Input, Failure> read_input(const std::string& path) {
+  const bool from_stdin = path == "-";
+  const Descriptor file(from_stdin ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.value() < 0) return std::unexpected(cannot_read(path, errno));
+  struct stat status{};
+  if (::fstat(file.value(), &status) == 0 && S_ISDIR(status.st_mode))
+    return std::unexpected(cannot_read(path, EISDIR));
+
+  Input input;
+  input.name = from_stdin ? "<stdin>" : path;
+  int error = read_up_to(file.value(), ir::binary::kHeaderBytes, input.bytes);
+  input.encoded = ir::looks_encoded(as_bytes(input.bytes));
+  const size_t limit = input.encoded ? ir::binary::kMaxBytes : text::kMaxTextBytes;
+  if (error == 0) error = read_up_to(file.value(), limit + 1, input.bytes);
+  if (error != 0) return std::unexpected(cannot_read(input.name, error));
+  input.too_long = !input.encoded && input.bytes.size() > limit;
+  return input;
+}
+
+std::optional<Failure> repeated_stdin(const std::vector<std::string>& paths) {
+  if (std::count(paths.begin(), paths.end(), "-") < 2) return std::nullopt;
+  return Failure{kExitUsage, "stdin (-) is named more than once", "name it once"};
+}
+
+Diagnostics too_long(const Input& input) {
+  Diagnostics diagnostics;
+  diagnostics.add(Code::TextTooLong, {input.name, 0, 0, 1},
+                  fmt::format("the text is longer than {} bytes (16 MiB)", text::kMaxTextBytes),
+                  "split the program, or keep large tables in buffers");
+  return diagnostics;
+}
+
+Loaded load(const Input& input) {
+  Loaded loaded;
+  if (input.too_long) {
+    loaded.diagnostics = too_long(input);
+    loaded.partial = loaded.empty = true;
+    return loaded;
+  }
+  if (!input.encoded) {
+    text::Parsed parsed = text::parse(input.bytes, input.name);
+    loaded.program = std::move(parsed.program);
+    loaded.diagnostics = std::move(parsed.diagnostics);
+    loaded.partial = loaded.diagnostics.has_errors();
+    return loaded;
+  }
+  Result<ir::Program> decoded = ir::decode(as_bytes(input.bytes));
+  if (decoded) {
+    loaded.program = std::move(*decoded);
+    return loaded;
+  }
+  loaded.partial = loaded.empty = true;
+  for (Diagnostic& d : decoded.error().diagnostics) {
+    if (d.at.file.empty()) d.at.file = input.name;
+    loaded.diagnostics.add(d.code, std::move(d.at), std::move(d.message), std::move(d.fix)).notes =
+        std::move(d.notes);
+  }
+  return loaded;
+}
+
+}  // namespace vyre::cli

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators, literals and names.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "text/number.hpp"
+#include "text/parser.hpp"
+
+namespace vyre::text {
+
+namespace {
+
+constexpr uint32_t kMaxDepth = 128;
+// With the limit on statements this bounds what a text of 16 MiB costs, here and in later stages.
+constexpr size_t kMaxExpressions = 1'000'000;
+
+std::optional<ir::BinaryOp> binary_operator(TokenKind kind) {
+  switch (kind) {
+    case TokenKind::OrOr: return ir::BinaryOp::LogicalOr;
+    case TokenKind::AndAnd: return ir::BinaryOp::LogicalAnd;
+    case TokenKind::EqEq: return ir::BinaryOp::Eq;
+    case TokenKind::NotEq: return ir::BinaryOp::Ne;
+    case TokenKind::Less: return ir::BinaryOp::Lt;
+    case TokenKind::LessEq: return ir::BinaryOp::Le;
+    case TokenKind::Greater: return ir::BinaryOp::Gt;
+    case TokenKind::GreaterEq: return ir::BinaryOp::Ge;
+    case TokenKind::Or: return ir::BinaryOp::Or;
+    case TokenKind::Xor: return ir::BinaryOp::Xor;
+    case TokenKind::And: return ir::BinaryOp::And;
+    case TokenKind::Shl: return ir::BinaryOp::Shl;
+    case TokenKind::Shr: return ir::BinaryOp::Shr;
+    case TokenKind::Plus: return ir::BinaryOp::Add;
+    case TokenKind::Minus: return ir::BinaryOp::Sub;
+    case TokenKind::Star: return ir::BinaryOp::Mul;
+    case TokenKind::Slash: return ir::BinaryOp::Div;
+    case TokenKind::Percent: return ir::BinaryOp::Rem;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Parser::Nesting::Nesting(Parser& p) : parser(p), fits(++p.nesting_ <= kMaxDepth) {}
+
+// ---- nodes
+
+Parser::Value Parser::make(ir::Expr expr, const Token& where, uint32_t depth) {
+  if (panicking_) return poison(where);
+  if (depth > kMaxDepth) return too_deep(where);
+  if (program_.exprs.size() >= kMaxExpressions) too_large(where, "1,000,000 operands and operators");
+  return {program_.add(std::move(expr), loc(where)), depth};
+}
+
+Parser::Value Parser::poison(const Token& where) { return {program_.add(ir::Expr{ir::Poison{}}, loc(where)), 1}; }
+
+Parser::Value Parser::too_deep(const Token& where) {
+  if (!depth_reported_) {
+    report(Code::ExpressionTooDeep, where, fmt::format("the expression is more than {} nodes deep", kMaxDepth), "give parts of it a name with `let`");
+    depth_reported_ = true;
+  }
+  skip_expression();
+  return poison(where);
+}
+
+// ---- operators
+
+Parser::Value Parser::parse_expression() {
+  if (panicking_) return poison(tok_);
+  if (nesting_ == 0) depth_reported_ = false;
+  return parse_binary(1);
+}
+
+Parser::Value Parser::parse_binary(int min_precedence) {
+  Value left = parse_cast();
+  bool compared = false;
+  bool chained = false;
+  while (!panicking_) {
+    const std::optional<ir::BinaryOp> op = binary_operator(tok_.kind);
+    if (!op || ir::precedence_of(*op) < min_precedence) break;
+    const Token sign = tok_;
+    advance();
+    if (ir::is_comparison(*op) && compared && !chained) {
+      report(Code::ChainedComparison, sign, fmt::format("comparisons do not chain, but `{}` follows a comparison", sign.text), "join two comparisons with `&&`, or use parentheses");
+      chained = true;
+    }
+    const Value right = parse_binary(ir::precedence_of(*op) + 1);
+    compared = ir::is_comparison(*op);
+    left = chained && compared ? poison(sign) : make(ir::Binary{*op, left.id, right.id}, sign, std::max(left.depth, right.depth) + 1);
+  }
+  return left;
+}
+
+Parser::Value Parser::parse_cast() {
+  Value value = parse_unary();
+  while (!panicking_ && at_word("as")) {
+    const Token word = tok_;
+    advance();
+    if (const auto type = parse_type(false)) value = make(ir::Cast{*type, value.id}, word, value.depth + 1);
+  }
+  return value;
+}
+
+Parser::Value Parser::parse_unary() {
+  ir::UnaryOp op = ir::UnaryOp::Neg;
+  switch (tok_.kind) {
+    case TokenKind::Minus: op = ir::UnaryOp::Neg; break;
+    case TokenKind::Not: op = ir::UnaryOp::Not; break;
+    case TokenKind::Tilde: op = ir::UnaryOp::BitNot; break;
+    default: return parse_primary();
+  }
+  const Token sign = tok_;
+  advance();
+  if (op == ir::UnaryOp::Neg && (at(TokenKind::Int) || at(TokenKind::Float))) return parse_literal(&sign);
+  const Nesting nesting(*this);
+  if (!nesting.fits) return too_deep(sign);
+  const Value operand = parse_unary();
+  return make(ir::Unary{op, operand.id}, sign, operand.depth + 1);
+}
+
+Parser::Value Parser::parse_primary() {
+  switch (tok_.kind) {
+    case TokenKind::Int:
+    case TokenKind::Float: return parse_literal(nullptr);
+    case TokenKind::LParen: return parse_parenthesized();
+    case TokenKind::Name: return parse_name();
+    default: break;
+  }
+  unexpected("an expression", "write a value here");
+  return poison(tok_);
+}
+
+Parser::Value Parser::parse_parenthesized() {
+  const Token paren = tok_;
+  advance();
+  const Nesting nesting(*this);
+  const Value value = nesting.fits ? parse_expression() : too_deep(paren);
+  expect_close(TokenKind::RParen, paren);
+  return value;
+}
+
+Parser::Value Parser::parse_literal(const Token* minus) {
+  const Token token = tok_;
+  advance();
+  Token where = minus != nullptr ? *minus : token;
+  if (minus != nullptr && minus->line == token.line) where.length = token.column + token.length - minus->column;
+  if (token.bad) return poison(where);
+  auto number = read_number(token.text);
+  if (!number) return poison(where);
+  if (number->decimal) return make(ir::FloatLiteral{std::move(number->digits), number->exponent, minus != nullptr, number->suffix}, where, 1);
+  return make(ir::IntLiteral{number->magnitude, minus != nullptr, number->suffix}, where, 1);
+}
+
+// ---- names
+
+Parser::Value Parser::parse_name() {
+  const Token name = tok_;
+  if (name.text == "true" || name.text == "false") {
+    advance();
+    return make(ir::BoolLiteral{name.text == "true"}, name, 1);
+  }
+  const bool reserved = ir::is_reserved(name.text);
+  if (!reserved || scopes_.find(name.text).where != Found::Where::Nowhere) {
+    const Symbol symbol = resolve(name, next_.kind == TokenKind::LParen);
+    advance();
+    return parse_symbol(name, symbol);
+  }
+  if (const auto builtin = ir::builtin_from_name(name.text)) {
+    advance();
+    return parse_builtin(name, *builtin);
+  }
+  if (name.text == "bitcast") return parse_bitcast();
+  return parse_builtin_function(name);
+}
+
+// Reports each unknown name once per scope: it is then declared there as unknown.
+Symbol Parser::resolve(const Token& name, bool callable) {
+  const Found found = scopes_.find(name.text);
+  if (found.where == Found::Where::Visible) return found.symbol;
+  if (panicking_) return {};
+  if (found.where == Found::Where::Hidden) {
+    const bool buffer = found.symbol.kind == Symbol::Kind::Buffer;
+    Diagnostic* const error =
+        report(Code::BufferNotPassed, name, fmt::format("a function does not see the {} {} of the program", buffer ? "buffer" : "local", quoted(name.text)),
+               buffer ? fmt::format("pass it as a parameter, `{} : buffer {}[]`", name.text.substr(0, 60),
+                                    ir::name_of(program_.buffers[found.symbol.index].element))
+                      : "pass its value as a parameter");
+    note_declaration(error, found.symbol);
+  } else if (ir::is_reserved(name.text)) {
+    report(Code::WrongKindOfName, name, fmt::format("{} is a word of the language, not a name", quoted(name.text)), "use a name that the program declares");
+    return {};
+  } else {
+    const std::string_view meant = scopes_.nearest(name.text, callable);
+    report(Code::UnknownName, name, fmt::format("the {} {} is not declared", callable ? "function" : "name", quoted(name.text)),
+           meant.empty() ? (callable ? "declare it with `fn`" : "declare it before its use") : fmt::format("did you mean `{}`?", meant));
+  }
+  scopes_.declare(name.text, {});
+  return {};
+}
+
+std::optional<ir::Memory> Parser::memory_of(Symbol symbol) const {
+  switch (symbol.kind) {
+    case Symbol::Kind::Array:
+    case Symbol::Kind::BufferParam: return ir::Memory::of(ir::LocalId{symbol.index});
+    case Symbol::Kind::Table: return ir::Memory::of(ir::ConstId{symbol.index});
+    case Symbol::Kind::Buffer: return ir::Memory::of(ir::BufferId{symbol.index});
+    case Symbol::Kind::Scalar:
+    case Symbol::Kind::Const:
+    case Symbol::Kind::Fn:
+    case Symbol::Kind::Unknown: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::string Parser::kind_of(Symbol symbol) const {
+  switch (symbol.kind) {
+    case Symbol::Kind::Scalar: return "a local value";
+    case Symbol::Kind::Array: return "a private array";
+    case Symbol::Kind::BufferParam: return "a buffer parameter";
+    case Symbol::Kind::Const: return "a constant";
+    case Symbol::Kind::Table: return "a constant table";
+    case Symbol::Kind::Buffer: return "a buffer";
+    case Symbol::Kind::Fn: return "a function";
+    case Symbol::Kind::Unknown: return "not declared";
+  }
+  return {};
+}
+
+// A name of the program, already read; what follows it must fit what it is.
+Parser::Value Parser::parse_symbol(const Token& name, Symbol symbol) {
+  const bool indexed = at(TokenKind::LBracket);
+  const bool called = at(TokenKind::LParen);
+  const std::optional<ir::Memory> memory = memory_of(symbol);
+  if (symbol.kind == Symbol::Kind::Scalar && !indexed && !called) return make(ir::LocalRef{ir::LocalId{symbol.index}}, name, 1);
+  if (symbol.kind == Symbol::Kind::Const && !indexed && !called) return make(ir::ConstRef{ir::ConstId{symbol.index}}, name, 1);
+  if (symbol.kind == Symbol::Kind::Fn && called) return parse_call(name, ir::FnId{symbol.index});
+  if (memory && indexed) return parse_indexed(name, *memory);
+  if (symbol.kind != Symbol::Kind::Unknown) {
+    const std::string shown(name.text.substr(0, 60));
+    std::string message = fmt::format("{} is {} and cannot be {}", quoted(name.text), kind_of(symbol), called ? "called" : indexed ? "indexed" : "used as a value");
+    std::string fix = memory                               ? fmt::format("use an element, `{}[i]`", shown)
+                      : symbol.kind == Symbol::Kind::Fn ? fmt::format("call it, `{}(...)`", shown)
+                      : called                             ? "call a function, or write an operator"
+                                                           : "remove the index, or name a buffer";
+    note_declaration(report(Code::WrongKindOfName, name, std::move(message), std::move(fix)), symbol);
+  }
+  discard_postfix();
+  return poison(name);
+}
+
+Parser::Value Parser::parse_indexed(const Token& name, ir::Memory memory) {
+  const Token bracket = tok_;
+  advance();
+  const Nesting nesting(*this);
+  const Value index = nesting.fits ? parse_expression() : too_deep(name);
+  expect_close(TokenKind::RBracket, bracket);
+  return make(ir::Load{memory, index.id}, name, index.depth + 1);
+}
+
+Parser::Value Parser::parse_builtin(const Token& name, ir::Builtin builtin) {
+  if (ir::is_call(builtin)) {
+    if (!at(TokenKind::LParen)) {
+      report(Code::UnexpectedToken, name, fmt::format("`{}` lacks its parentheses", name.text), fmt::format("write `{}()`", name.text));
+      return poison(name);
+    }
+    std::vector<Value> values;
+    if (!parse_values(values) || !right_count(name, 0, values.size())) return poison(name);
+    return make(ir::BuiltinRef{builtin, 0}, name, 1);
+  }
+  if (!ir::has_axis(builtin)) {
+    if (!at(TokenKind::LParen) && !at(TokenKind::LBracket)) return make(ir::BuiltinRef{builtin, 0}, name, 1);
+    report(Code::WrongKindOfName, name, fmt::format("`{}` is a value and cannot be called or indexed", name.text), fmt::format("write `{}`", name.text));
+    discard_postfix();
+    return poison(name);
+  }
+  if (!at(TokenKind::Dot)) {
+    report(Code::UnexpectedToken, name, fmt::format("`{}` lacks its axis", name.text), fmt::format("write `{0}.x`, `{0}.y` or `{0}.z`", name.text));
+    discard_postfix();
+    return poison(name);
+  }
+  advance();
+  const size_t axis = at(TokenKind::Name) && tok_.text.size() == 1 ? std::string_view("xyz").find(tok_.text) : std::string_view::npos;
+  if (axis == std::string_view::npos) {
+    if (!at(TokenKind::Name)) {
+      unexpected("an axis", fmt::format("write `{0}.x`, `{0}.y` or `{0}.z`", name.text));
+    } else {
+      report(Code::WrongKindOfName, tok_, fmt::format("`{}` has no axis {}", name.text, quoted(tok_.text)), fmt::format("write `{0}.x`, `{0}.y` or `{0}.z`", name.text));
+      advance();
+    }
+    return poison(name);
+  }
+  advance();
+  Token whole = name;
+  if (prev_.line == name.line) whole.length = prev_.column + prev_.length - name.column;
+  return make(ir::BuiltinRef{builtin, static_cast<uint8_t>(axis)}, whole, 1);
+}
+
+}  // namespace vyre::text

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks, locals, assignments and control flow.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "text/parser.hpp"
+
+namespace vyre::text {
+
+namespace {
+
+constexpr uint32_t kMaxBlocks = 64;
+
+bool assign_operator(TokenKind kind, std::optional<ir::BinaryOp>& op) {
+  switch (kind) {
+    case TokenKind::Assign: op = std::nullopt; return true;
+    case TokenKind::AddAssign: op = ir::BinaryOp::Add; return true;
+    case TokenKind::SubAssign: op = ir::BinaryOp::Sub; return true;
+    case TokenKind::MulAssign: op = ir::BinaryOp::Mul; return true;
+    case TokenKind::DivAssign: op = ir::BinaryOp::Div; return true;
+    case TokenKind::RemAssign: op = ir::BinaryOp::Rem; return true;
+    case TokenKind::AndAssign: op = ir::BinaryOp::And; return true;
+    case TokenKind::OrAssign: op = ir::BinaryOp::Or; return true;
+    case TokenKind::XorAssign: op = ir::BinaryOp::Xor; return true;
+    case TokenKind::ShlAssign: op = ir::BinaryOp::Shl; return true;
+    case TokenKind::ShrAssign: op = ir::BinaryOp::Shr; return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+// ---- blocks
+
+bool Parser::enter_block(const Token& brace) {
+  if (blocks_ >= kMaxBlocks) {
+    if (!std::exchange(blocks_reported_, true))
+      report(Code::NestingTooDeep, brace, fmt::format("blocks are nested more than {} deep", kMaxBlocks), "move the inner blocks into a function");
+    return false;
+  }
+  ++blocks_;
+  if (!in_function_ && blocks_ > deepest_block_) {
+    deepest_block_ = blocks_;
+    deepest_brace_ = brace;
+  }
+  return true;
+}
+
+// Blocks that are too deep side by side are one mistake.
+void Parser::leave_block() {
+  --blocks_;
+  if (blocks_ + 1 < kMaxBlocks) blocks_reported_ = false;
+}
+
+ir::Block Parser::parse_block() {
+  if (panicking_) return {};
+  if (!at(TokenKind::LBrace)) {
+    unexpected("`{`", "add a block, `{ ... }`");
+    return {};
+  }
+  if (!enter_block(tok_)) {
+    skip_braces();
+    return {};
+  }
+  open_.push_back({tok_, line_indent_});
+  advance();
+  scopes_.push();
+  Items items;
+  parse_statements(items);
+  scopes_.pop();
+  leave_block();
+  if (at(TokenKind::RBrace)) {
+    // Indentation tells which brace lacks its partner, should one turn out to be missing.
+    if (!suspect_ && tok_.own_line && tok_.column < open_.back().indent) suspect_ = open_.back().brace;
+    advance();
+  } else {
+    report_unclosed();
+  }
+  open_.pop_back();
+  return program_.add_block(items);
+}
+
+void Parser::parse_statements(Items& items) {
+  while (!at(TokenKind::End) && !at(TokenKind::RBrace)) parse_item(items, Place::Block);
+}
+
+void Parser::parse_nested(Items& items) {
+  const ir::LocId where = loc(tok_);
+  const ir::Block body = parse_block();
+  items.push_back(program_.add(ir::Stmt{ir::Nested{body}}, where));
+}
+
+void Parser::parse_region(Items& items) {
+  const ir::LocId where = loc(tok_);
+  advance();
+  const Token name = parse_new_name("region");
+  if (!recover_to_block()) return;
+  const ir::Block body = parse_block();
+  items.push_back(program_.add(ir::Stmt{ir::Region{std::string(name.text), body}}, where));
+}
+
+// ---- locals
+
+void Parser::parse_let(Items& items) {
+  const Token keyword = tok_;
+  const bool is_var = keyword.text == "var";
+  advance();
+  const Token name = parse_new_name("local");
+  if (panicking_) return;
+  std::optional<ir::Type> type;
+  if (accept(TokenKind::Colon)) type = parse_type(false);
+  if (type && at(TokenKind::LBracket)) {
+    parse_array(items, keyword, name, *type);
+    return;
+  }
+  ir::ExprId value;
+  if (!panicking_ && !at(TokenKind::Assign)) {
+    unexpected("`=` and a value", fmt::format("give {} a value, as in `{} {} = 0;`", quoted(name.text), keyword.text, name.text.substr(0, 60)));
+  }
+  if (!panicking_) {
+    advance();
+    value = parse_expr();
+  }
+  // Declared also after an error, so that its uses are not reported as well.
+  if (!value.valid()) value = poison(name).id;
+  ir::Local local{std::string(name.text), is_var ? ir::Local::Kind::Var : ir::Local::Kind::Let, type, {}};
+  const ir::LocalId id = program_.add(std::move(local), loc(name));
+  scopes_.declare(name.text, {Symbol::Kind::Scalar, id.value});
+  items.push_back(program_.add(ir::Stmt{ir::Let{id, value}}, loc(keyword)));
+  expect_semicolon();
+}
+
+void Parser::parse_array(Items& items, const Token& keyword, const Token& name, ir::Type type) {
+  if (keyword.text != "var") {
+    report(Code::UnexpectedToken, keyword, fmt::format("the array {} is declared with `let`", quoted(name.text)), "declare arrays with `var`");
+  }
+  const Token bracket = tok_;
+  advance();
+  const ir::ExprId count = parse_expr();
+  expect_close(TokenKind::RBracket, bracket);
+  if (!panicking_ && at(TokenKind::Assign)) unexpected("`;`", "leave out the value; an array starts as zeros");
+  const ir::LocalId id = program_.add(ir::Local{std::string(name.text), ir::Local::Kind::Array, type, count}, loc(name));
+  scopes_.declare(name.text, {Symbol::Kind::Array, id.value});
+  items.push_back(program_.add(ir::Stmt{ir::DeclareArray{id}}, loc(keyword)));
+  expect_semicolon();
+}
+
+// ---- assignments and calls
+
+void Parser::parse_name_statement(Items& items) {
+  const Token name = tok_;
+  std::optional<ir::BinaryOp> op;
+  if (next_.kind == TokenKind::LParen || (name.text == "bitcast" && next_.kind == TokenKind::Less)) {
+    const ir::ExprId value = parse_primary().id;
+    items.push_back(program_.add(ir::Stmt{ir::Eval{value}}, loc(name)));
+    expect_semicolon();
+  } else if (next_.kind == TokenKind::LBracket || assign_operator(next_.kind, op)) {
+    parse_assignment(items, name);
+  } else if (const auto builtin = ir::builtin_from_name(name.text); builtin && next_.kind == TokenKind::Dot) {
+    syntax_error(Code::AssignToImmutable, name, fmt::format("{} cannot be assigned", quoted(name.text)), "assign to a `var` of your own");
+  } else {
+    std::string_view meant;
+    for (const auto& [word, handler] : handlers())
+      if (edit_distance(name.text, word, 2) <= 2 && word.size() > 3 && (meant.empty() || word < meant)) meant = word;
+    std::string fix = meant.empty() ? std::string("write an assignment, a call or a statement") : fmt::format("did you mean `{}`?", meant);
+    if (scopes_.find(name.text).where == Found::Where::Visible) {
+      advance();
+      unexpected(fmt::format("`=`, `[` or `(` after {}", quoted(name.text)), "assign to it, or use its value in a statement");
+    } else {
+      unexpected("a statement", std::move(fix));
+    }
+  }
+}
+
+bool Parser::parse_assign_operator(std::optional<ir::BinaryOp>& op) {
+  if (panicking_) return false;
+  if (assign_operator(tok_.kind, op)) {
+    advance();
+    return true;
+  }
+  unexpected("`=` or an operator such as `+=`", "assign a value; an element alone is no statement");
+  return false;
+}
+
+void Parser::parse_assignment(Items& items, const Token& name) {
+  std::optional<ir::BinaryOp> op;
+  if (next_.kind == TokenKind::LBracket) {
+    const Element element = parse_element("an assignment");
+    if (!parse_assign_operator(op)) return;
+    const ir::ExprId value = parse_expr();
+    if (element.memory.valid()) items.push_back(program_.add(ir::Stmt{ir::Store{element.memory, element.index, op, value}}, loc(name)));
+  } else {
+    const std::optional<ir::LocalId> local = assignable(name);
+    advance();
+    if (!parse_assign_operator(op)) return;
+    const ir::ExprId value = parse_expr();
+    if (local) items.push_back(program_.add(ir::Stmt{ir::Assign{*local, op, value}}, loc(name)));
+  }
+  expect_semicolon();
+}
+
+// The local that `name = e` assigns to; reports what cannot be assigned as a whole.
+std::optional<ir::LocalId> Parser::assignable(const Token& name) {
+  const Symbol symbol = resolve(name, false);
+  Diagnostic* error = nullptr;
+  switch (symbol.kind) {
+    case Symbol::Kind::Unknown: return std::nullopt;
+    case Symbol::Kind::Scalar: return ir::LocalId{symbol.index};
+    case Symbol::Kind::Const:
+      error = report(Code::AssignToImmutable, name, fmt::format("the constant {} cannot be assigned", quoted(name.text)), "use a `var`");
+      break;
+    case Symbol::Kind::Fn:
+      error = report(Code::WrongKindOfName, name, fmt::format("{} is a function and cannot be assigned", quoted(name.text)), "assign to a `var`");
+      break;
+    case Symbol::Kind::Array:
+    case Symbol::Kind::BufferParam:
+    case Symbol::Kind::Table:
+    case Symbol::Kind::Buffer:
+      error = report(Code::WrongKindOfName, name, fmt::format("{} is {} and cannot be assigned as a whole", quoted(name.text), kind_of(symbol)),
+                     fmt::format("assign to an element, `{}[i] = ...`", name.text.substr(0, 60)));
+      break;
+  }
+  note_declaration(error, symbol);
+  return std::nullopt;
+}
+
+// ---- control flow
+
+void Parser::parse_if(Items& items) {
+  if (const ir::StmtId chain = parse_if_chain(); chain.valid()) items.push_back(chain);
+}
+
+ir::StmtId Parser::parse_if_chain() {
+  const Token keyword = tok_;
+  advance();
+  ir::If statement;
+  statement.condition = parse_expr();
+  if (!recover_to_block()) return {};
+  statement.then_block = parse_block();
+  if (!panicking_ && at_word("else")) {
+    advance();
+    if (!at_word("if")) {
+      statement.else_block = parse_block();
+    } else if (enter_block(tok_)) {
+      // An `else if` is an else block with one statement, and as deep as that.
+      if (const ir::StmtId rest = parse_if_chain(); rest.valid()) statement.else_block = program_.add_block(std::array{rest});
+      leave_block();
+    } else {
+      while (!at(TokenKind::End) && !at(TokenKind::RBrace) && !at(TokenKind::Semicolon)) {
+        if (!at(TokenKind::LBrace)) {
+          advance();
+          continue;
+        }
+        skip_braces();
+        if (!at_word("else")) break;
+      }
+    }
+  }
+  return program_.add(ir::Stmt{statement}, loc(keyword));
+}
+
+void Parser::parse_else(Items& items) {
+  report(Code::UnexpectedToken, tok_, "an `else` without an `if` before it", "remove it, or the statement between it and the block of its `if`");
+  advance();
+  if (at_word("if")) {
+    parse_if(items);
+  } else {
+    parse_nested(items);
+  }
+}
+
+void Parser::parse_for(Items& items) {
+  const Token keyword = tok_;
+  advance();
+  ir::For statement;
+  const Token name = parse_new_name("loop variable");
+  expect_word("in", "after the loop variable");
+  statement.first = parse_expr();
+  expect(TokenKind::DotDot, "between the bounds of the loop");
+  statement.last = parse_expr();
+  if (!panicking_ && at_word("step")) {
+    advance();
+    statement.step = parse_expr();
+  }
+  if (!panicking_ && accept(TokenKind::At)) {
+    statement.unroll = at_word("unroll");
+    if (!statement.unroll) report(Code::BadAttribute, tok_, fmt::format("a loop has no attribute {}", describe(tok_)), "use `@unroll`, or remove it");
+    accept(TokenKind::Name);
+  }
+  if (!recover_to_block()) return;
+  scopes_.push();
+  const bool named = name.kind == TokenKind::Name;
+  statement.variable = program_.add(ir::Local{std::string(named ? name.text : "i"), ir::Local::Kind::For, {}, {}}, loc(name));
+  if (named) scopes_.declare(name.text, {Symbol::Kind::Scalar, statement.variable.value});
+  statement.body = parse_block();
+  scopes_.pop();
+  items.push_back(program_.add(ir::Stmt{statement}, loc(keyword)));
+}
+
+void Parser::parse_while(Items& items) {
+  const Token keyword = tok_;
+  advance();
+  const ir::ExprId condition = parse_expr();
+  if (!recover_to_block()) return;
+  const ir::Block body = parse_block();
+  items.push_back(program_.add(ir::Stmt{ir::While{condition, body}}, loc(keyword)));
+}
+
+void Parser::parse_break(Items& items) {
+  items.push_back(program_.add(ir::Stmt{ir::Break{}}, loc(tok_)));
+  advance();
+  expect_semicolon();
+}
+
+void Parser::parse_continue(Items& items) {
+  items.push_back(program_.add(ir::Stmt{ir::Continue{}}, loc(tok_)));
+  advance();
+  expect_semicolon();
+}
+
+void Parser::parse_return(Items& items) {
+  const ir::LocId where = loc(tok_);
+  advance();
+  ir::ExprId value;
+  const bool ends = at(TokenKind::Semicolon) || at(TokenKind::RBrace) || (tok_.own_line && starts_statement(tok_));
+  if (!ends) value = parse_expr();
+  items.push_back(program_.add(ir::Stmt{ir::Return{value}}, where));
+  expect_semicolon();
+}
+
+}  // namespace vyre::text

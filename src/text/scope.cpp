@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/scope.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.hpp"
+
+namespace vyre::text {
+
+void Scopes::declare_global(std::string_view name, Symbol symbol) {
+  if (globals_.emplace(name, symbol).second) global_names_.push_back(name);
+}
+
+void Scopes::pop() {
+  VYRE_CHECK(!marks_.empty());
+  while (locals_.size() > marks_.back()) {
+    const Entry& entry = locals_.back();
+    if (entry.shadowed == kNone) {
+      innermost_.erase(entry.name);
+    } else {
+      innermost_[entry.name] = entry.shadowed;
+    }
+    locals_.pop_back();
+  }
+  marks_.pop_back();
+}
+
+void Scopes::declare(std::string_view name, Symbol symbol) {
+  const auto [it, fresh] = innermost_.emplace(name, locals_.size());
+  locals_.push_back({name, symbol, fresh ? kNone : it->second});
+  it->second = locals_.size() - 1;
+}
+
+void Scopes::enter_function() {
+  push();
+  function_bases_.push_back(locals_.size());
+}
+
+void Scopes::leave_function() {
+  pop();
+  function_bases_.pop_back();
+}
+
+Found Scopes::find(std::string_view name) const {
+  using Where = Found::Where;
+  const auto local = innermost_.find(name);
+  if (local != innermost_.end() && local->second >= function_base()) return {Where::Visible, locals_[local->second].symbol};
+  const auto global = globals_.find(name);
+  if (global != globals_.end()) {
+    const bool hidden = in_function() && global->second.kind == Symbol::Kind::Buffer;
+    return {hidden ? Where::Hidden : Where::Visible, global->second};
+  }
+  if (in_function() && local != innermost_.end() && locals_[local->second].symbol.kind != Symbol::Kind::Unknown)
+    return {Where::Hidden, locals_[local->second].symbol};
+  if (in_function() && top_locals_.contains(name)) return {Where::Hidden, {}};
+  return {};
+}
+
+std::string_view Scopes::nearest(std::string_view name, bool callable) const {
+  // Enough for a person's program, and a bound for a text that declares millions of names.
+  static constexpr size_t kMaxCandidates = 5000;
+  static constexpr size_t kMaxNameBytes = 64;
+  if (name.size() > kMaxNameBytes) return {};
+  const size_t limit = name.size() <= 3 ? 1 : 2;
+  std::string_view best;
+  size_t best_distance = limit + 1;
+  size_t tried = 0;
+  const auto consider = [&](std::string_view candidate, Symbol symbol) {
+    ++tried;
+    if (symbol.kind == Symbol::Kind::Unknown || (symbol.kind == Symbol::Kind::Fn) != callable) return;
+    if (candidate == name || candidate.size() > kMaxNameBytes) return;
+    const size_t distance = edit_distance(name, candidate, best_distance - 1);
+    // A name of which every letter changed is not a likely reading.
+    if (distance < best_distance && distance < std::max(name.size(), candidate.size())) {
+      best = candidate;
+      best_distance = distance;
+    }
+  };
+  for (size_t i = locals_.size(); i > function_base() && tried <= kMaxCandidates && best_distance > 1; --i)
+    consider(locals_[i - 1].name, locals_[i - 1].symbol);
+  for (size_t i = 0; i < global_names_.size() && tried <= kMaxCandidates && best_distance > 1; ++i) {
+    const Symbol symbol = globals_.at(global_names_[i]);
+    if (!in_function() || symbol.kind != Symbol::Kind::Buffer) consider(global_names_[i], symbol);
+  }
+  return best;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b, size_t limit) {
+  static constexpr size_t kMax = 64;
+  if (a.size() > kMax || b.size() > kMax) return limit + 1;
+  if ((a.size() > b.size() ? a.size() - b.size() : b.size() - a.size()) > limit) return limit + 1;
+  // One row of the usual table, plus the row before it for swapped neighbours.
+  std::array<size_t, kMax + 1> before{};
+  std::array<size_t, kMax + 1> previous{};
+  std::array<size_t, kMax + 1> row{};
+  for (size_t j = 0; j <= b.size(); ++j) previous[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    size_t smallest = row[0];
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t changed = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({changed, previous[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+      smallest = std::min(smallest, row[j]);
+    }
+    if (smallest > limit) return limit + 1;
+    before = previous;
+    previous = row;
+  }
+  return std::min(previous[b.size()], limit + 1);
+}
+
+}  // namespace vyre::text
