@@ -5,6 +5,7 @@
 #include "vyre/base/diagnostic.hpp"
 #include "vyre/base/digest.hpp"
 #include "vyre/base/result.hpp"
+#include "vyre/check/check.hpp"
 #include "vyre/ir/binary.hpp"
 #include "vyre/ir/builder.hpp"
 #include "vyre/ir/program.hpp"
@@ -20,49 +21,61 @@ using ir::ReduceOp;
 using ir::Scope;
 using ir::Type;
 
+using check::check_valid;
+using check::CheckedProgram;
 using ir::decode;
 using ir::encode;
 using text::parse;
 using text::print;
 
 // clang-format off
-using build::boolean; using build::u32; using build::i32; using build::u64; using build::i64; using build::f32; using build::f64;
-using build::u8; using build::i8; using build::u16; using build::i16; using build::f16; using build::bf16;
+using build::boolean; using build::u32; using build::i32; using build::u64; using build::i64;
+using build::f32; using build::f64; using build::u8; using build::i8; using build::u16;
+using build::i16; using build::f16; using build::bf16;
 
-using build::ProgramBuilder; using build::Value; using build::Var; using build::MemoryRef; using build::Element;
-using build::Function; using build::Param; using build::BufferParam; using build::Params; using build::ForOptions;
+using build::ProgramBuilder; using build::Value; using build::Var; using build::MemoryRef;
+using build::Element; using build::Function; using build::Param; using build::BufferParam;
+using build::Params; using build::ForOptions;
 
-using build::elements; using build::binding; using build::align; using build::count; using build::range;
-using build::live_out; using build::locality; using build::coalesce; using build::param; using build::buffer_param;
+using build::elements; using build::binding; using build::align; using build::count;
+using build::range; using build::live_out; using build::locality; using build::coalesce;
+using build::param; using build::buffer_param;
 
-using build::as; using build::bitcast; using build::lit; using build::whole; using build::decimal; using build::len;
-using build::gid; using build::lid; using build::wid; using build::num_workgroups; using build::workgroup_size;
-using build::subgroup_lane; using build::subgroup_id; using build::subgroup_size;
-using build::fixpoint_passes; using build::fixpoint_converged;
+using build::as; using build::bitcast; using build::lit; using build::whole; using build::decimal;
+using build::len; using build::gid; using build::lid; using build::wid; using build::num_workgroups;
+using build::workgroup_size; using build::subgroup_lane; using build::subgroup_id;
+using build::subgroup_size; using build::fixpoint_passes; using build::fixpoint_converged;
 
-using build::select; using build::min; using build::max; using build::clamp; using build::abs; using build::abs_diff;
-using build::sign; using build::sat_add; using build::sat_sub; using build::sat_mul; using build::mul_hi; using build::rotl;
-using build::rotr; using build::popcount; using build::clz; using build::ctz; using build::reverse_bits; using build::fma;
-using build::sqrt; using build::floor; using build::ceil; using build::trunc; using build::round; using build::is_nan;
-using build::is_inf; using build::is_finite; using build::exp; using build::exp2; using build::log; using build::log2;
-using build::sin; using build::cos; using build::tan; using build::asin; using build::acos; using build::atan;
-using build::sinh; using build::cosh; using build::tanh; using build::pow; using build::rsqrt; using build::recip;
+using build::select; using build::min; using build::max; using build::clamp; using build::abs;
+using build::abs_diff; using build::sign; using build::sat_add; using build::sat_sub;
+using build::sat_mul; using build::mul_hi; using build::rotl; using build::rotr;
+using build::popcount; using build::clz; using build::ctz; using build::reverse_bits;
+using build::fma; using build::sqrt; using build::floor; using build::ceil; using build::trunc;
+using build::round; using build::is_nan; using build::is_inf; using build::is_finite;
+using build::exp; using build::exp2; using build::log; using build::log2; using build::sin;
+using build::cos; using build::tan; using build::asin; using build::acos; using build::atan;
+using build::sinh; using build::cosh; using build::tanh; using build::pow; using build::rsqrt;
+using build::recip;
 
 using build::subgroup_ballot; using build::subgroup_shuffle; using build::subgroup_shuffle_xor;
-using build::subgroup_shuffle_up; using build::subgroup_shuffle_down; using build::subgroup_broadcast;
-using build::subgroup_add; using build::subgroup_mul; using build::subgroup_min; using build::subgroup_max;
-using build::subgroup_and; using build::subgroup_or; using build::subgroup_xor; using build::subgroup_exclusive_add;
+using build::subgroup_shuffle_up; using build::subgroup_shuffle_down;
+using build::subgroup_broadcast; using build::subgroup_add; using build::subgroup_mul;
+using build::subgroup_min; using build::subgroup_max; using build::subgroup_and;
+using build::subgroup_or; using build::subgroup_xor; using build::subgroup_exclusive_add;
 using build::subgroup_inclusive_add; using build::subgroup_any; using build::subgroup_all;
 
-using build::atomic_add; using build::atomic_sub; using build::atomic_min; using build::atomic_max; using build::atomic_and;
-using build::atomic_or; using build::atomic_xor; using build::atomic_nand; using build::atomic_exchange;
-using build::atomic_store; using build::atomic_load; using build::atomic_cas; using build::grid_load; using build::workgroup_load;
+using build::atomic_add; using build::atomic_sub; using build::atomic_min; using build::atomic_max;
+using build::atomic_and; using build::atomic_or; using build::atomic_xor; using build::atomic_nand;
+using build::atomic_exchange; using build::atomic_store; using build::atomic_load;
+using build::atomic_cas; using build::grid_load; using build::workgroup_load;
 
-using build::let; using build::var; using build::private_array; using build::if_; using build::for_; using build::while_;
-using build::fixpoint_; using build::region_; using build::block_; using build::break_; using build::continue_;
-using build::return_; using build::barrier; using build::barrier_subgroup; using build::barrier_workgroup;
-using build::barrier_grid; using build::async_copy; using build::wait; using build::trap; using build::resume;
-using build::all_reduce; using build::broadcast; using build::all_gather; using build::reduce_scatter;
+using build::let; using build::var; using build::private_array; using build::if_; using build::for_;
+using build::while_; using build::fixpoint_; using build::region_; using build::block_;
+using build::break_; using build::continue_; using build::return_; using build::barrier;
+using build::barrier_subgroup; using build::barrier_workgroup; using build::barrier_grid;
+using build::async_copy; using build::wait; using build::trap; using build::resume;
+using build::all_reduce; using build::broadcast; using build::all_gather;
+using build::reduce_scatter;
 // clang-format on
 
 }  // namespace vyre

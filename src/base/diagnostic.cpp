@@ -38,6 +38,11 @@ void Diagnostics::append(Diagnostics other) {
   dropped_ += other.dropped_;
 }
 
+void Diagnostics::set_file(std::string_view file) {
+  for (Diagnostic& d : list_)
+    if (d.at.file.empty()) d.at.file = file;
+}
+
 void Diagnostics::sort() {
   // Sorted by way of indices, which also break ties: stable, and without std::stable_sort, whose
   // temporary buffer clang reports as deprecated in libstdc++ 12.

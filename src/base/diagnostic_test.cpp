@@ -61,6 +61,15 @@ TEST(Diagnostics, AppendKeepsNotesAndWhatWasDropped) {
   EXPECT_EQ(a.list().back().notes.size(), 1U);
 }
 
+TEST(Diagnostics, SetFileNamesOnlyWhatHasNoFile) {
+  Diagnostics d;
+  d.add(Code::MalformedBytes, {}, "cut off", "");
+  d.add(Code::UnknownName, {"other", 1, 2, 3}, "m", "");
+  d.set_file("p.bytes");
+  EXPECT_EQ(d.list()[0].at, (Position{"p.bytes", 0, 0, 1}));
+  EXPECT_EQ(d.list()[1].at.file, "other");
+}
+
 TEST(Diagnostics, SortIsByPlaceThenCodeAndStable) {
   Diagnostics d;
   d.add(Code::TypeMismatch, {"b", 1, 1, 1}, "b", "");

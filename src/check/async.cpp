@@ -46,6 +46,7 @@ class Async {
     loop_base_ = outer_base;
     for (const auto& [tag, copy] : open) {
       open_.erase(tag);
+      if (s_.text_had_errors) continue;
       s_.report(Code::CopyWithoutWait, copy, fmt::format("no `wait({})` follows this copy in its block", tag),
                 fmt::format("add `wait({});` in the same block, before its end", tag));
     }
@@ -62,6 +63,7 @@ class Async {
   }
 
   void not_open(StmtId id, const Wait& wait) {
+    if (s_.text_had_errors) return;   // the copy may be what could not be read
     const auto outer = open_.find(wait.tag);
     Diagnostic& d = s_.report(Code::CopyWithoutWait, id,
                               outer == open_.end() ? fmt::format("no copy with the tag {} is under way in this block", wait.tag)

@@ -58,7 +58,8 @@ Symbol Numbers::symbol_of(LocalId local) const { return make_symbol(SymbolKind::
 Interval Numbers::builtin_interval(const BuiltinRef& b) const {
   const Wide most_groups = (Wide{1} << 31) - 1;
   switch (b.builtin) {
-    case Builtin::Gid: return type_interval(Type::U32);
+    // At most 2^32-1 lanes run in all, so the next lane's id is always a u32 too.
+    case Builtin::Gid: return {0, Wide{UINT32_MAX} - 1};
     case Builtin::Lid: return {0, Wide{s_.facts.workgroup[b.axis]} - 1};
     case Builtin::Wid: return {0, most_groups - 1};
     case Builtin::NumWorkgroups: return {1, most_groups};

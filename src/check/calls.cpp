@@ -30,21 +30,22 @@ class Calls {
     s_.facts.has_grid_barrier = whole.grid_barrier;
     s_.facts.statements_inlined = static_cast<uint32_t>(std::min<uint64_t>(whole.statements, UINT32_MAX));
     if (!fits_) return false;
-    bool fits = within(whole.statements, whole.nodes, p_.position(p_.positions.program), quoted(p_.name));
-    for (uint32_t i = 0; i < p_.fns.size(); ++i)
-      fits = within(s_.fns[i].statements, s_.fns[i].nodes, p_.position_of(FnId{i}), quoted(p_.fns[i].name)) && fits;
-    return fits;
+    // The innermost function that is too large is the one to look at; what calls it is too large because of it.
+    for (uint32_t fn : order)
+      if (!within(s_.fns[fn], p_.position_of(FnId{fn}), p_.fns[fn].name)) return false;
+    return within(whole, p_.position(p_.positions.program), p_.name);
   }
 
  private:
-  bool within(uint64_t statements, uint64_t nodes, Position at, const std::string& name) {
-    if (statements > kMaxStatements)
-      s_.d.add(Code::TooManyStatements, std::move(at), fmt::format("{} has {} statements after inlining", name, statements),
-               fmt::format("stay within {}: use loops instead of repeated calls", kMaxStatements));
-    else if (nodes > kMaxInlinedNodes)
-      s_.d.add(Code::TooManyStatements, std::move(at), fmt::format("{} has {} expressions after inlining", name, nodes),
-               fmt::format("stay within {}: use loops instead of repeated calls", kMaxInlinedNodes));
-    return statements <= kMaxStatements && nodes <= kMaxInlinedNodes;
+  bool within(const FnInfo& info, Position at, const std::string& name) {
+    const bool statements = info.statements > kMaxStatements;
+    if (!statements && info.nodes <= kMaxInlinedNodes) return true;
+    s_.d.add(Code::TooManyStatements, std::move(at),
+             fmt::format("`{}` has {} {} after inlining", name, statements ? info.statements : info.nodes,
+                         statements ? "statements" : "expressions"),
+             fmt::format("stay within {}: use loops instead of repeated calls",
+                         statements ? kMaxStatements : kMaxInlinedNodes));
+    return false;
   }
 
   template <class Visit>

@@ -40,7 +40,7 @@ const BoundsProof* CheckedProgram::proof(StmtId id) const {
 Checked check(Program program, bool text_had_errors) {
   Checked result;
   CheckedProgram facts;
-  State s{program, facts, result.diagnostics};
+  State s{program, facts, result.diagnostics, text_had_errors};
   if (check_structure(s)) {
     facts.expr_types.resize(program.exprs.size());
     facts.local_types.resize(program.locals.size());

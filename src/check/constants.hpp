@@ -13,6 +13,7 @@ namespace vyre::check {
 int64_t as_signed(Constant c);     // I32 and I64, sign-extended
 double as_double(Constant c);      // F32 and F64
 Constant make_float(ir::Type type, double value);   // rounds to F32 if asked
+inline Constant make_float(ir::Type type, float value) { return make_float(type, static_cast<double>(value)); }
 
 std::optional<Constant> fold(ir::UnaryOp op, Constant a);
 std::optional<Constant> fold(ir::BinaryOp op, Constant a, Constant b);

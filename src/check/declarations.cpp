@@ -103,10 +103,12 @@ class Declarations {
     return value;
   }
 
-  // True if some part has no type, or is a constant that could not be settled: that was reported.
+  // True if some part has no type or no value because of a mistake: that was reported.
   bool blocked_by_error(ExprId id) {
     if (!s_.facts.expr_types[id.index()]) return true;
     if (const auto* ref = std::get_if<ConstRef>(&p_[id])) return s_.facts.constants[ref->constant.index()].empty();
+    if (std::holds_alternative<IntLiteral>(p_[id]) || std::holds_alternative<FloatLiteral>(p_[id]))
+      return !literal_in_type(p_[id], *s_.facts.expr_types[id.index()]);
     bool blocked = false;
     for_each_operand(p_, p_[id], [&](ExprId child) { blocked = blocked || blocked_by_error(child); });
     return blocked;
@@ -141,7 +143,7 @@ class Declarations {
       s_.facts.workgroup[i] = static_cast<uint32_t>(*size);
     }
     // The parser says so for a text; this is for programs that come from elsewhere.
-    if (axes == 0 && p_.positions.workgroup.valid() == false && !s_.d.has_errors())
+    if (axes == 0 && !s_.text_had_errors)
       s_.d.add(Code::WorkgroupHeader, p_.position(p_.positions.program), fmt::format("`{}` has no workgroup size", p_.name),
                "add `workgroup 256;`");
   }

@@ -57,7 +57,9 @@ class Names {
   }
 
  private:
+  // The parser applies these to a text; they are for programs that come from elsewhere.
   void name_rules(const std::string& name, const Position& at) {
+    if (s_.text_had_errors) return;
     if (name.size() > kMaxNameBytes) {
       s_.d.add(Code::NameTooLong, at, fmt::format("the name `{}…` has {} bytes", name.substr(0, 32), name.size()),
                fmt::format("use at most {} bytes", kMaxNameBytes));

@@ -26,6 +26,8 @@ struct State {
   const ir::Program& p;
   CheckedProgram& facts;   // facts.program is filled at the end; passes read p
   Diagnostics& d;
+  // The parser reported mistakes already; parts of the program may be missing because of them.
+  bool text_had_errors = false;
   std::vector<FnInfo> fns = {};   // by FnId
   // By LocalId: the resume that makes this variable differ between lanes, if one does. Filled by check_traps.
   std::vector<ir::StmtId> split_by_resume = {};

@@ -114,7 +114,8 @@ class Structure {
 
   void block(Block b) {
     if (!ok_ || !in(b, p_.block_items.size())) return;
-    if (++blocks_ > kMaxNesting + 1) {
+    // Where the parser refused a block, an empty one may be left at the limit.
+    if (++blocks_ > kMaxNesting + 1 + (s_.text_had_errors ? 2 : 0)) {
       ok_ = false;
       const auto items = p_.items(b);
       s_.d.add(Code::NestingTooDeep, items.empty() ? Position{} : p_.position_of(items.front()),

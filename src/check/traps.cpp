@@ -34,7 +34,7 @@ class Traps {
     block(p_.body);
     for (const auto& [tag, traps] : traps_) {
       const auto resume = resumes_.find(tag);
-      if (resume == resumes_.end()) continue;
+      if (resume == resumes_.end() || repeated_.contains(tag)) continue;
       for (StmtId trap : traps)
         if (!matched_[trap.index()])
           s_.report(Code::ResumePlace, trap, fmt::format("`resume({})` does not catch this trap", tag),
@@ -61,6 +61,7 @@ class Traps {
       if (const auto* trap = std::get_if<Trap>(&st)) traps_[trap->tag].push_back(id);
       if (const auto* resume = std::get_if<Resume>(&st)) {
         const auto [it, fresh] = resumes_.emplace(resume->tag, id);
+        if (!fresh) repeated_.insert(resume->tag);
         if (!fresh)
           s_.report(Code::ResumeRepeated, id, fmt::format("the tag {} already has a resume", resume->tag), "use another tag for the second one")
               .notes.push_back(s_.note(it->second, "the first resume stands here"));
@@ -106,6 +107,7 @@ class Traps {
   // A local declared inside a span does not exist for the lanes that waited.
   void hide_locals(std::span<const StmtId> items, const std::vector<Span>& spans) {
     std::vector<std::pair<size_t, LocalId>> in_reach;   // declared so far, by item
+    std::vector<LocalId> marked;
     size_t next = 0;
     for (size_t i = 0; i < items.size(); ++i) {
       check_uses(items[i]);
@@ -113,9 +115,13 @@ class Traps {
       if (const auto* let = std::get_if<Let>(&st)) in_reach.emplace_back(i, let->local);
       if (const auto* array = std::get_if<DeclareArray>(&st)) in_reach.emplace_back(i, array->local);
       for (; next < spans.size() && spans[next].resume == i; ++next)
-        for (; !in_reach.empty() && in_reach.back().first > spans[next].first; in_reach.pop_back())
+        for (; !in_reach.empty() && in_reach.back().first > spans[next].first; in_reach.pop_back()) {
           hidden_[in_reach.back().second.index()] = spans[next].statement;
+          marked.push_back(in_reach.back().second);
+        }
     }
+    // The block around walks these statements again for its own spans.
+    for (LocalId local : marked) hidden_[local.index()] = {};
   }
 
   void check_uses(StmtId id) {
@@ -211,6 +217,7 @@ class Traps {
   const Program& p_;
   std::map<uint16_t, Found> traps_;
   std::map<uint16_t, StmtId> resumes_;
+  std::set<uint16_t> repeated_;   // tags with two resumes: reported, and no trap can be judged
   std::vector<bool> matched_;
   std::vector<StmtId> hidden_;
   std::vector<uint64_t> seen_in_;

@@ -508,6 +508,7 @@ Maybe Typer::call(ExprId id, const Call& e) {
         infer(*value);
       } else if (param->kind == Local::Kind::BufferParam) {
         infer(*value);
+        if (std::holds_alternative<Poison>(p_[*value])) continue;
         s_.report(Code::WrongKindOfName, *value, fmt::format("the parameter `{}` of `{}` takes a buffer, not a value", param->name, fn.name),
                   "pass the name of a buffer");
       } else {

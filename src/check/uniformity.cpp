@@ -162,8 +162,9 @@ class Uniformity {
         [](const Len&) {}, [](const Poison&) {}, [&](const LocalRef& x) { edge(node_of(x.local), to, here); },
         [&](const BuiltinRef& x) { raise(to, level_of(x.builtin), here); },
         [&](const Load& x) {
-          value(x.index, to);
+          // The memory first: if other lanes may write it, a uniform index would not help.
           memory(x.memory, to, here);
+          value(x.index, to);
         },
         [&](const Unary& x) { value(x.operand, to); },
         [&](const Binary& x) {

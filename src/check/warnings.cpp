@@ -140,15 +140,30 @@ class Flow {
   void waits(StmtId id, const While& st) {
     std::unordered_set<uint64_t> read;
     std::unordered_set<uint32_t> locals;
+    std::span<const StmtId> rest = p_.items(st.body);
     condition(st.condition, read, locals);
+    // `while true { if c { break; } ... }` waits for c as `while !c { ... }` does.
+    if (const If* exit = leading_exit(st)) {
+      condition(exit->condition, read, locals);
+      rest = rest.subspan(1);
+    }
     if (read.empty()) return;
     Body body;
-    look(st.body, body);
+    look(rest, body);
     if (body.leaves || body.barrier) return;
     if (std::any_of(locals.begin(), locals.end(), [&](uint32_t l) { return body.assigned.contains(l); })) return;
     if (std::any_of(read.begin(), read.end(), [&](uint64_t m) { return body.written.contains(m); })) return;
     s_.report(Code::MayNeverEnd, id, "this loop waits for another lane, which may never run while it does",
               "put a barrier in the loop, or let a `fixpoint` repeat the work until nothing changes");
+  }
+
+  const If* leading_exit(const While& st) const {
+    const auto* always = std::get_if<BoolLiteral>(&p_[st.condition]);
+    const auto items = p_.items(st.body);
+    if (always == nullptr || !always->value || items.empty()) return nullptr;
+    const auto* exit = std::get_if<If>(&p_[items.front()]);
+    if (exit == nullptr || !exit->else_block.empty() || exit->then_block.count != 1) return nullptr;
+    return std::holds_alternative<Break>(p_[p_.items(exit->then_block).front()]) ? exit : nullptr;
   }
 
   bool changeable(Memory m) const {
@@ -178,8 +193,8 @@ class Flow {
     for_each_operand(p_, e, [&](ExprId child) { effects(child, body); });
   }
 
-  void look(Block b, Body& body) {
-    for (StmtId id : p_.items(b)) {
+  void look(std::span<const StmtId> items, Body& body) {
+    for (StmtId id : items) {
       const Stmt& st = p_[id];
       for_each_operand(p_, st, [&](ExprId child) { effects(child, body); });
       if (const auto* assign = std::get_if<Assign>(&st)) body.assigned.insert(assign->local.value);
@@ -189,7 +204,7 @@ class Flow {
       if (std::holds_alternative<Barrier>(st) || std::holds_alternative<Fixpoint>(st) || std::holds_alternative<Resume>(st) ||
           std::holds_alternative<Collective>(st) || std::holds_alternative<Wait>(st))
         body.barrier = true;
-      for_each_block(st, [&](Block inner) { look(inner, body); });
+      for_each_block(st, [&](Block inner) { look(p_.items(inner), body); });
     }
   }
 

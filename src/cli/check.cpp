@@ -83,6 +83,7 @@ void check_input(Input input, bool warnings_as_errors, FileReport& report) {
     report.diagnostics.append(std::move(checked.diagnostics));
     valid = std::move(checked.program);
   }
+  report.diagnostics.set_file(input.name);
   report.diagnostics.sort();
   report.ok = !report.diagnostics.has_errors() &&
               !(warnings_as_errors && report.diagnostics.warnings() != 0);

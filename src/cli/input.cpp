@@ -115,11 +115,10 @@ Loaded load(const Input& input) {
     return loaded;
   }
   loaded.partial = loaded.empty = true;
-  for (Diagnostic& d : decoded.error().diagnostics) {
-    if (d.at.file.empty()) d.at.file = input.name;
+  for (Diagnostic& d : decoded.error().diagnostics)
     loaded.diagnostics.add(d.code, std::move(d.at), std::move(d.message), std::move(d.fix)).notes =
         std::move(d.notes);
-  }
+  loaded.diagnostics.set_file(input.name);
   return loaded;
 }
 

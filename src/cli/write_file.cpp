@@ -50,10 +50,8 @@ int write_by_rename(const std::string& path, std::string_view content, const str
   if (descriptor < 0) return errno;
 
   int error = write_all(descriptor, content);
-  if (old != nullptr && ::fchown(descriptor, old->st_uid, old->st_gid) != 0) {
-    // Only root may give files away; the file then belongs to who ran the command, as with an
-    // editor.
-  }
+  // Only root may give files away; else the file belongs to who ran the command, as with an editor.
+  if (old != nullptr) (void)!::fchown(descriptor, old->st_uid, old->st_gid);
   const mode_t mode = old != nullptr ? old->st_mode & 07777 : default_mode();
   if (error == 0 && ::fchmod(descriptor, mode) != 0) error = errno;
   if (error == 0 && ::fsync(descriptor) != 0) error = errno;

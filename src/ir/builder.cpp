@@ -176,7 +176,10 @@ Result<ir::Program> Core::finish(const Where& where) {
     if (blocks_.size() == 1) wrap_top_level();
     name_locals();
   }
-  if (!diagnostics_.has_errors()) return std::move(program_);
+  if (!diagnostics_.has_errors()) {
+    last_loc_ = {};  // it is a place in the program that goes away
+    return std::exchange(program_, {});
+  }
   diagnostics_.sort();
   const Diagnostic& first = diagnostics_.list().front();
   Error error;

@@ -89,7 +89,7 @@ ir::ExprId Core::use_real(const detail::Handle& handle, const Where& where) {
   if (!suffix_fits(handle.suffix, true, where)) return add_poison(loc(where));
   const bool single = handle.kind == Kind::Float;
   const auto narrow = std::bit_cast<float>(static_cast<uint32_t>(handle.payload));
-  const double wide = single ? double{narrow} : std::bit_cast<double>(handle.payload);
+  const double wide = single ? static_cast<double>(narrow) : std::bit_cast<double>(handle.payload);
   if (std::isfinite(wide)) {
     ir::FloatLiteral literal = single ? shortest(narrow) : shortest(wide);
     literal.suffix = handle.suffix;

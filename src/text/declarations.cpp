@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first pass: constants, buffers and functions are visible in the whole program, so they are entered
-// before anything is resolved. It looks for their first words wherever they stand, so that a brace too many
-// or too few does not make every name unknown, and reports nothing.
+// The first pass: constants, buffers and functions are visible in the whole program, so they are
+// entered before anything is resolved. It looks for their first words wherever they stand, so that
+// a brace too many or too few does not make every name unknown, and reports nothing.
 #include "text/parser.hpp"
+#include "vyre/ir/semantics.hpp"
 
 namespace vyre::text {
 
 namespace {
-
-// More cannot be part of a program that the checker accepts; the second pass says so.
-constexpr size_t kMaxDeclarations = 100'000;
 
 std::optional<ir::BufferKind> buffer_kind(std::string_view word) {
   for (int k = 0; k < ir::kBufferKindCount; ++k)
@@ -29,24 +27,26 @@ void Parser::collect_declarations() {
   Lexer lexer(source_, file_, nullptr);
   int64_t depth = 0;
   Token token = next_token(lexer);
-  while (token.kind != TokenKind::End && declared_at_.size() < kMaxDeclarations) {
-    const Token word = token;
+  // The second pass reports a text with more declarations than this.
+  while (token.kind != TokenKind::End && declared_at_.size() < ir::kMaxStatements) {
+    const TokenKind kind = token.kind;
+    const std::string_view word = token.text;
     token = next_token(lexer);
-    if (word.kind == TokenKind::LBrace) ++depth;
-    if (word.kind == TokenKind::RBrace) --depth;
-    if (word.kind != TokenKind::Name || token.kind != TokenKind::Name) continue;
+    if (kind == TokenKind::LBrace) ++depth;
+    if (kind == TokenKind::RBrace) --depth;
+    if (kind != TokenKind::Name || token.kind != TokenKind::Name) continue;
     const Token name = token;
-    if (word.text == "const") {
+    if (word == "const") {
       token = next_token(lexer);
       collect_const(name, lexer, token);
-    } else if (word.text == "fn") {
+    } else if (word == "fn") {
       token = next_token(lexer);
       collect_fn(name);
-    } else if (word.text == "let" || word.text == "var") {
+    } else if (word == "let" || word == "var") {
       if (depth == 1) scopes_.note_top_local(name.text);
-    } else if (const auto kind = buffer_kind(word.text)) {
+    } else if (const auto buffer = buffer_kind(word)) {
       token = next_token(lexer);
-      if (token.kind == TokenKind::Colon) collect_buffer(*kind, name, lexer, token);
+      if (token.kind == TokenKind::Colon) collect_buffer(*buffer, name, lexer, token);
     }
   }
 }
@@ -78,7 +78,8 @@ void Parser::collect_buffer(ir::BufferKind kind, const Token& name, Lexer& lexer
   buffer.name = name.text;
   buffer.kind = kind;
   token = next_token(lexer);
-  if (const auto type = ir::type_from_name(token.text); type && token.kind == TokenKind::Name) buffer.element = *type;
+  if (const auto type = ir::type_from_name(token.text); type && token.kind == TokenKind::Name)
+    buffer.element = *type;
   const ir::BufferId id = program_.add(std::move(buffer), loc(name));
   declared_at_.emplace(name.text.data() - source_.data(), id.value);
   scopes_.declare_global(name.text, {Symbol::Kind::Buffer, id.value});
@@ -90,8 +91,8 @@ void Parser::collect_fn(const Token& name) {
   scopes_.declare_global(name.text, {Symbol::Kind::Fn, id.value});
 }
 
-// The index that the first pass gave to the declaration of this name; ir::ExprId::kNone if it was past the
-// last one that it took in.
+// The index that the first pass gave to the declaration of this name; ir::ExprId::kNone if it was
+// past the last one that it took in.
 uint32_t Parser::declared_index(const Token& name) {
   const auto it = declared_at_.find(static_cast<size_t>(name.text.data() - source_.data()));
   return it == declared_at_.end() ? ir::ExprId::kNone : it->second;
@@ -102,7 +103,8 @@ void Parser::finish_declarations() {
   for (size_t i = 0; i < program_.consts.size(); ++i) {
     ir::Const& constant = program_.consts[i];
     if (const_read_[i] && (constant.table || constant.values.count == 1)) continue;
-    const std::array values = {program_.add(ir::Expr{ir::Poison{}}, program_.loc(ir::ConstId{static_cast<uint32_t>(i)}))};
+    const std::array values = {
+        program_.add(ir::Expr{ir::Poison{}}, program_.loc(ir::ConstId{static_cast<uint32_t>(i)}))};
     constant.values = program_.add_values(values);
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Program to JSON: every field under a readable name, expressions and statements as nested objects.
-#include <nlohmann/json.hpp>
-
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 #include "base/match.hpp"
 #include "text/number.hpp"
@@ -12,7 +12,62 @@ namespace vyre::text {
 
 namespace {
 
-using namespace ir;
+using ir::Arg;
+using ir::Assign;
+using ir::AsyncCopy;
+using ir::Atomic;
+using ir::Barrier;
+using ir::Binary;
+using ir::BinaryOp;
+using ir::Bitcast;
+using ir::Block;
+using ir::BoolLiteral;
+using ir::Break;
+using ir::Buffer;
+using ir::BuiltinRef;
+using ir::Call;
+using ir::Cast;
+using ir::Collective;
+using ir::CollectiveOp;
+using ir::Const;
+using ir::ConstRef;
+using ir::Continue;
+using ir::DeclareArray;
+using ir::Eval;
+using ir::Expr;
+using ir::ExprId;
+using ir::Fixpoint;
+using ir::FloatLiteral;
+using ir::Fn;
+using ir::For;
+using ir::If;
+using ir::IntLiteral;
+using ir::IntrinsicCall;
+using ir::Len;
+using ir::Let;
+using ir::Load;
+using ir::Local;
+using ir::LocalId;
+using ir::Locality;
+using ir::LocalRef;
+using ir::Memory;
+using ir::Nested;
+using ir::Poison;
+using ir::Program;
+using ir::Region;
+using ir::Require;
+using ir::Resume;
+using ir::Return;
+using ir::Stmt;
+using ir::StmtId;
+using ir::Store;
+using ir::Subgroup;
+using ir::Trap;
+using ir::Type;
+using ir::Unary;
+using ir::UniformLoad;
+using ir::Wait;
+using ir::While;
 using Json = nlohmann::ordered_json;
 
 // Twice what a valid program may have; deeper parts are cut off rather than overflow the stack.
@@ -34,6 +89,10 @@ class Writer {
   Json stmt(StmtId id);
   Json stmt_body(const Stmt& stmt);
   Json collective(const Collective& s);
+  Json loop(const For& s);
+  Json fixpoint(const Fixpoint& s);
+  Json async_copy(const AsyncCopy& s);
+  Json atomic(const Atomic& e);
   Json expr(ExprId id);
   Json expr_body(const Expr& expr);
   Json call(const Call& e);
@@ -58,7 +117,9 @@ Json Writer::program() {
   for (const Buffer& b : program_.buffers) json["buffers"].push_back(buffer(b));
   json["requires"] = Json::array();
   for (const Require& r : program_.require_list)
-    json["requires"].push_back({{"condition", expr(r.condition)}, {"message", r.message}, {"buffers_before", r.buffers_before}});
+    json["requires"].push_back({{"condition", expr(r.condition)},
+                                {"message", r.message},
+                                {"buffers_before", r.buffers_before}});
   json["functions"] = Json::array();
   for (const Fn& fn : program_.fns) json["functions"].push_back(function(fn));
   json["body"] = block(program_.body);
@@ -66,16 +127,23 @@ Json Writer::program() {
 }
 
 Json Writer::constant(const Const& c) {
-  return {{"name", c.name}, {"type", name_of(c.type)}, {"table", c.table}, {"values", list(program_.values(c.values))}};
+  return {{"name", c.name},
+          {"type", name_of(c.type)},
+          {"table", c.table},
+          {"values", list(program_.values(c.values))}};
 }
 
 Json Writer::buffer(const Buffer& b) {
-  Json json{{"name", b.name}, {"kind", name_of(b.kind)}, {"element", name_of(b.element)}, {"count", optional(b.count)}};
+  Json json{{"name", b.name},
+            {"kind", name_of(b.kind)},
+            {"element", name_of(b.element)},
+            {"count", optional(b.count)}};
   Json& attributes = json["attributes"] = Json::object();
   if (b.binding.valid()) attributes["binding"] = expr(b.binding);
   if (b.align.valid()) attributes["align"] = expr(b.align);
   if (b.size.valid()) attributes["count"] = expr(b.size);
-  if (b.range_first.valid()) attributes["range"] = {{"first", expr(b.range_first)}, {"last", expr(b.range_last)}};
+  if (b.range_first.valid())
+    attributes["range"] = {{"first", expr(b.range_first)}, {"last", expr(b.range_last)}};
   if (b.live_out) attributes["live_out"] = true;
   if (b.locality != Locality::None) attributes["locality"] = name_of(b.locality);
   if (b.coalesce_axis) attributes["coalesce"] = axis(*b.coalesce_axis);
@@ -85,7 +153,10 @@ Json Writer::buffer(const Buffer& b) {
 Json Writer::function(const Fn& fn) {
   Json params = Json::array();
   for (const LocalId id : program_.params(fn.params)) params.push_back(local(id));
-  return {{"name", fn.name}, {"params", std::move(params)}, {"result", type(fn.result)}, {"body", block(fn.body)}};
+  return {{"name", fn.name},
+          {"params", std::move(params)},
+          {"result", type(fn.result)},
+          {"body", block(fn.body)}};
 }
 
 // A local is named by its number; the name is for people and may repeat.
@@ -137,44 +208,90 @@ Json Writer::stmt(StmtId id) {
 Json Writer::collective(const Collective& s) {
   Json json = node(name_of(s.op));
   json["src"] = memory(s.src);
-  if (s.op == CollectiveOp::AllGather || s.op == CollectiveOp::ReduceScatter) json["dst"] = memory(s.dst);
-  if (s.op == CollectiveOp::AllReduce || s.op == CollectiveOp::ReduceScatter) json["op"] = name_of(s.reduce);
+  if (s.op == CollectiveOp::AllGather || s.op == CollectiveOp::ReduceScatter)
+    json["dst"] = memory(s.dst);
+  if (s.op == CollectiveOp::AllReduce || s.op == CollectiveOp::ReduceScatter)
+    json["op"] = name_of(s.reduce);
   if (s.op == CollectiveOp::Broadcast) json["root"] = expr(s.root);
   json["group"] = optional(s.group);
   return json;
 }
 
+Json Writer::loop(const For& s) {
+  return {{"kind", "for"},        {"variable", local(s.variable)}, {"first", expr(s.first)},
+          {"last", expr(s.last)}, {"step", optional(s.step)},      {"unroll", s.unroll},
+          {"body", block(s.body)}};
+}
+
+Json Writer::fixpoint(const Fixpoint& s) {
+  Json buffers = Json::array();
+  for (const Memory m : program_.memories(s.buffers)) buffers.push_back(memory(m));
+  return {{"kind", "fixpoint"},
+          {"max", expr(s.max_passes)},
+          {"over", std::move(buffers)},
+          {"body", block(s.body)}};
+}
+
+Json Writer::async_copy(const AsyncCopy& s) {
+  return {{"kind", "async_copy"},  {"tag", s.tag},
+          {"dst", memory(s.dst)},  {"dst_index", expr(s.dst_index)},
+          {"src", memory(s.src)},  {"src_index", expr(s.src_index)},
+          {"count", expr(s.count)}};
+}
+
 Json Writer::stmt_body(const Stmt& stmt) {
-  const auto op = [](const std::optional<BinaryOp>& o) { return o ? Json(spelling_of(*o)) : Json(nullptr); };
+  const auto op = [](const std::optional<BinaryOp>& o) {
+    return o ? Json(spelling_of(*o)) : Json(nullptr);
+  };
   return match(
-      stmt, [&](const Let& s) { return Json{{"kind", "let"}, {"local", local(s.local)}, {"value", expr(s.value)}}; },
-      [&](const DeclareArray& s) { return Json{{"kind", "declare_array"}, {"local", local(s.local)}}; },
-      [&](const Assign& s) { return Json{{"kind", "assign"}, {"local", s.local.value}, {"name", program_[s.local].name}, {"op", op(s.op)}, {"value", expr(s.value)}}; },
-      [&](const Store& s) { return Json{{"kind", "store"}, {"memory", memory(s.memory)}, {"index", expr(s.index)}, {"op", op(s.op)}, {"value", expr(s.value)}}; },
-      [&](const Eval& s) { return Json{{"kind", "eval"}, {"value", expr(s.value)}}; },
-      [&](const If& s) { return Json{{"kind", "if"}, {"condition", expr(s.condition)}, {"then", block(s.then_block)}, {"else", block(s.else_block)}}; },
-      [&](const For& s) {
-        return Json{{"kind", "for"}, {"variable", local(s.variable)}, {"first", expr(s.first)}, {"last", expr(s.last)},
-                    {"step", optional(s.step)}, {"unroll", s.unroll}, {"body", block(s.body)}};
+      stmt,
+      [&](const Let& s) {
+        return Json{{"kind", "let"}, {"local", local(s.local)}, {"value", expr(s.value)}};
       },
-      [&](const While& s) { return Json{{"kind", "while"}, {"condition", expr(s.condition)}, {"body", block(s.body)}}; },
-      [&](const Break&) { return node("break"); }, [&](const Continue&) { return node("continue"); },
+      [&](const DeclareArray& s) {
+        return Json{{"kind", "declare_array"}, {"local", local(s.local)}};
+      },
+      [&](const Assign& s) {
+        return Json{{"kind", "assign"},
+                    {"local", s.local.value},
+                    {"name", program_[s.local].name},
+                    {"op", op(s.op)},
+                    {"value", expr(s.value)}};
+      },
+      [&](const Store& s) {
+        return Json{{"kind", "store"},
+                    {"memory", memory(s.memory)},
+                    {"index", expr(s.index)},
+                    {"op", op(s.op)},
+                    {"value", expr(s.value)}};
+      },
+      [&](const Eval& s) { return Json{{"kind", "eval"}, {"value", expr(s.value)}}; },
+      [&](const If& s) {
+        return Json{{"kind", "if"},
+                    {"condition", expr(s.condition)},
+                    {"then", block(s.then_block)},
+                    {"else", block(s.else_block)}};
+      },
+      [&](const For& s) { return loop(s); },
+      [&](const While& s) {
+        return Json{{"kind", "while"}, {"condition", expr(s.condition)}, {"body", block(s.body)}};
+      },
+      [&](const Break&) { return node("break"); },
+      [&](const Continue&) { return node("continue"); },
       [&](const Return& s) { return Json{{"kind", "return"}, {"value", optional(s.value)}}; },
       [&](const Nested& s) { return Json{{"kind", "block"}, {"body", block(s.body)}}; },
-      [&](const Region& s) { return Json{{"kind", "region"}, {"name", s.name}, {"body", block(s.body)}}; },
+      [&](const Region& s) {
+        return Json{{"kind", "region"}, {"name", s.name}, {"body", block(s.body)}};
+      },
       [&](const Barrier& s) { return Json{{"kind", "barrier"}, {"scope", name_of(s.scope)}}; },
-      [&](const Fixpoint& s) {
-        Json buffers = Json::array();
-        for (const Memory m : program_.memories(s.buffers)) buffers.push_back(memory(m));
-        return Json{{"kind", "fixpoint"}, {"max", expr(s.max_passes)}, {"over", std::move(buffers)}, {"body", block(s.body)}};
-      },
-      [&](const AsyncCopy& s) {
-        return Json{{"kind", "async_copy"}, {"tag", s.tag}, {"dst", memory(s.dst)}, {"dst_index", expr(s.dst_index)},
-                    {"src", memory(s.src)}, {"src_index", expr(s.src_index)}, {"count", expr(s.count)}};
-      },
+      [&](const Fixpoint& s) { return fixpoint(s); },
+      [&](const AsyncCopy& s) { return async_copy(s); },
       [&](const Wait& s) { return Json{{"kind", "wait"}, {"tag", s.tag}}; },
-      [&](const Trap& s) { return Json{{"kind", "trap"}, {"tag", s.tag}, {"value", expr(s.value)}}; },
-      [&](const Resume& s) { return Json{{"kind", "resume"}, {"tag", s.tag}}; }, [&](const Collective& s) { return collective(s); });
+      [&](const Trap& s) {
+        return Json{{"kind", "trap"}, {"tag", s.tag}, {"value", expr(s.value)}};
+      },
+      [&](const Resume& s) { return Json{{"kind", "resume"}, {"tag", s.tag}}; },
+      [&](const Collective& s) { return collective(s); });
 }
 
 // ---- expressions
@@ -196,8 +313,19 @@ Json Writer::expr(ExprId id) {
 Json Writer::call(const Call& e) {
   Json args = Json::array();
   for (const Arg& arg : program_.arguments(e.args))
-    match(arg, [&](const ExprId& value) { args.push_back(expr(value)); }, [&](const Memory& m) { args.push_back(memory(m)); });
+    match(
+        arg, [&](const ExprId& value) { args.push_back(expr(value)); },
+        [&](const Memory& m) { args.push_back(memory(m)); });
   return {{"kind", "call"}, {"function", program_[e.fn].name}, {"args", std::move(args)}};
+}
+
+Json Writer::atomic(const Atomic& e) {
+  return {{"kind", "atomic"},
+          {"name", name_of(e.op)},
+          {"memory", memory(e.memory)},
+          {"index", expr(e.index)},
+          {"args", list(std::span(e.args).first(static_cast<size_t>(arity_of(e.op))))},
+          {"order", name_of(e.order)}};
 }
 
 Json Writer::expr_body(const Expr& expression) {
@@ -208,31 +336,56 @@ Json Writer::expr_body(const Expr& expression) {
     return Json{{"kind", kind}, {"value", write_number(e)}, {"suffix", suffix}};
   };
   return match(
-      expression, [&](const IntLiteral& e) { return literal("int", e); }, [&](const FloatLiteral& e) { return literal("float", e); },
+      expression, [&](const IntLiteral& e) { return literal("int", e); },
+      [&](const FloatLiteral& e) { return literal("float", e); },
       [&](const BoolLiteral& e) { return Json{{"kind", "bool"}, {"value", e.value}}; },
-      [&](const LocalRef& e) { return Json{{"kind", "local"}, {"local", e.local.value}, {"name", program_[e.local].name}}; },
-      [&](const ConstRef& e) { return Json{{"kind", "const"}, {"name", program_[e.constant].name}}; },
+      [&](const LocalRef& e) {
+        return Json{{"kind", "local"}, {"local", e.local.value}, {"name", program_[e.local].name}};
+      },
+      [&](const ConstRef& e) {
+        return Json{{"kind", "const"}, {"name", program_[e.constant].name}};
+      },
       [&](const BuiltinRef& e) {
         Json json{{"kind", "builtin"}, {"name", name_of(e.builtin)}};
         if (has_axis(e.builtin)) json["axis"] = axis(e.axis);
         return json;
       },
       [&](const Len& e) { return Json{{"kind", "len"}, {"memory", memory(e.memory)}}; },
-      [&](const Load& e) { return Json{{"kind", "load"}, {"memory", memory(e.memory)}, {"index", expr(e.index)}}; },
-      [&](const Unary& e) { return Json{{"kind", "unary"}, {"op", spelling_of(e.op)}, {"operand", expr(e.operand)}}; },
-      [&](const Binary& e) { return Json{{"kind", "binary"}, {"op", spelling_of(e.op)}, {"left", expr(e.left)}, {"right", expr(e.right)}}; },
-      [&](const Cast& e) { return Json{{"kind", "cast"}, {"type", name_of(e.type)}, {"operand", expr(e.operand)}}; },
-      [&](const Bitcast& e) { return Json{{"kind", "bitcast"}, {"type", name_of(e.type)}, {"operand", expr(e.operand)}}; },
+      [&](const Load& e) {
+        return Json{{"kind", "load"}, {"memory", memory(e.memory)}, {"index", expr(e.index)}};
+      },
+      [&](const Unary& e) {
+        return Json{{"kind", "unary"}, {"op", spelling_of(e.op)}, {"operand", expr(e.operand)}};
+      },
+      [&](const Binary& e) {
+        return Json{{"kind", "binary"},
+                    {"op", spelling_of(e.op)},
+                    {"left", expr(e.left)},
+                    {"right", expr(e.right)}};
+      },
+      [&](const Cast& e) {
+        return Json{{"kind", "cast"}, {"type", name_of(e.type)}, {"operand", expr(e.operand)}};
+      },
+      [&](const Bitcast& e) {
+        return Json{{"kind", "bitcast"}, {"type", name_of(e.type)}, {"operand", expr(e.operand)}};
+      },
       [&](const IntrinsicCall& e) {
-        return Json{{"kind", "intrinsic"}, {"name", name_of(e.op)}, {"args", list(std::span(e.args).first(static_cast<size_t>(arity_of(e.op))))}};
+        return Json{{"kind", "intrinsic"},
+                    {"name", name_of(e.op)},
+                    {"args", list(std::span(e.args).first(static_cast<size_t>(arity_of(e.op))))}};
       },
-      [&](const Atomic& e) {
-        return Json{{"kind", "atomic"}, {"name", name_of(e.op)}, {"memory", memory(e.memory)}, {"index", expr(e.index)},
-                    {"args", list(std::span(e.args).first(static_cast<size_t>(arity_of(e.op))))}, {"order", name_of(e.order)}};
+      [&](const Atomic& e) { return atomic(e); },
+      [&](const Subgroup& e) {
+        return Json{{"kind", "subgroup"},
+                    {"name", name_of(e.op)},
+                    {"value", expr(e.value)},
+                    {"lane", optional(e.lane)}};
       },
-      [&](const Subgroup& e) { return Json{{"kind", "subgroup"}, {"name", name_of(e.op)}, {"value", expr(e.value)}, {"lane", optional(e.lane)}}; },
       [&](const UniformLoad& e) {
-        return Json{{"kind", "uniform_load"}, {"scope", name_of(e.scope)}, {"memory", memory(e.memory)}, {"index", expr(e.index)}};
+        return Json{{"kind", "uniform_load"},
+                    {"scope", name_of(e.scope)},
+                    {"memory", memory(e.memory)},
+                    {"index", expr(e.index)}};
       },
       [&](const Call& e) { return call(e); }, [&](const Poison&) { return node("poison"); });
 }

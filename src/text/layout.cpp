@@ -19,6 +19,8 @@ constexpr uint32_t kContinuation = 4;
 // Wider names and lines stay out of alignment, so that one of them does not push all others aside.
 constexpr uint32_t kMaxAlignedName = 40;
 
+constexpr uint32_t kBreakBeforeAttribute = 1;
+
 struct Piece {
   std::string_view text;
   uint32_t width = 0;
@@ -46,8 +48,8 @@ struct Commented {
 };
 
 bool is_buffer_kind(std::string_view word) {
-  static constexpr std::array kKinds =
-      std::to_array<std::string_view>({"in", "uniform", "inout", "out", "writeonly", "shared", "persistent"});
+  static constexpr std::array kKinds = std::to_array<std::string_view>(
+      {"in", "uniform", "inout", "out", "writeonly", "shared", "persistent"});
   return std::find(kKinds.begin(), kKinds.end(), word) != kKinds.end();
 }
 
@@ -61,8 +63,10 @@ class Writer {
   void flush_declarations();
   void flush_comments();
   void write(const Line& line);
-  void write_code(const Line& line, size_t first, size_t last, bool continued, std::string_view comment);
-  void write_physical(const Line& line, size_t first, size_t last, uint32_t indent, std::string_view comment);
+  void write_code(const Line& line, size_t first, size_t last, bool continued,
+                  std::string_view comment);
+  void write_physical(const Line& line, size_t first, size_t last, uint32_t indent,
+                      std::string_view comment);
 
   std::string out_;
   std::vector<Line> declarations_;    // buffers in consecutive lines
@@ -118,6 +122,7 @@ void Writer::write(const Line& line) {
     flush_comments();
     out_ += '\n';
   }
+  if (line.closes) flush_comments();
   after_opener_ = line.opens;
   size_t first = 0;
   bool between_branches = line.closes;  // after the `}` of a block, before a possible `else`
@@ -133,7 +138,8 @@ void Writer::write(const Line& line) {
     } else {
       if (first < i) write_code(line, first, i, continued, {});
       const bool alone = i == 0 && line.pieces.size() == 1;
-      write_physical(line, i, i + 1, line.indent + (alone || between_branches ? 0 : kContinuation), {});
+      write_physical(line, i, i + 1, line.indent + (alone || between_branches ? 0 : kContinuation),
+                     {});
     }
     first = i + 1;
   }
@@ -141,8 +147,10 @@ void Writer::write(const Line& line) {
 }
 
 // Pieces without comments between them; breaks where the rank is best among what fits.
-void Writer::write_code(const Line& line, size_t first, size_t last, bool continued, std::string_view comment) {
-  uint32_t indent = line.indent + (continued && line.pieces[first].text != "else" ? kContinuation : 0);
+void Writer::write_code(const Line& line, size_t first, size_t last, bool continued,
+                        std::string_view comment) {
+  uint32_t indent =
+      line.indent + (continued && line.pieces[first].text != "else" ? kContinuation : 0);
   while (true) {
     uint32_t column = indent;
     uint32_t best_rank = UINT32_MAX;
@@ -174,7 +182,8 @@ void Writer::write_code(const Line& line, size_t first, size_t last, bool contin
   }
 }
 
-void Writer::write_physical(const Line& line, size_t first, size_t last, uint32_t indent, std::string_view comment) {
+void Writer::write_physical(const Line& line, size_t first, size_t last, uint32_t indent,
+                            std::string_view comment) {
   std::string text(indent, ' ');
   uint32_t width = indent;
   for (size_t i = first; i < last; ++i) {
@@ -251,7 +260,8 @@ void Liner::take_comment(const Token& token) {
 }
 
 void Liner::take(const Token& token) {
-  const bool continues = complete_ && line_.closes && token.kind == TokenKind::Name && token.text == "else";
+  const bool continues =
+      complete_ && line_.closes && token.kind == TokenKind::Name && token.text == "else";
   if (continues) {
     for (const Token& comment : held_) line_.pieces.push_back(comment_piece(comment));
     held_.clear();
@@ -282,14 +292,18 @@ void Liner::add(const Token& token, const Spacing::Joint& joint) {
   if (line_.pieces.empty()) {
     line_.indent = indent_;
     line_.blank_before = token.blank_before;
+  } else if (token.kind == TokenKind::At && line_.pieces.back().break_rank == 0) {
+    line_.pieces.back().break_rank = kBreakBeforeAttribute;
   }
-  line_.pieces.push_back({token.text, token.length, joint.space ? 1u : 0u, joint.break_rank, false, false});
+  line_.pieces.push_back(
+      {token.text, token.length, joint.space ? 1u : 0u, joint.break_rank, false, false});
 }
 
 void Liner::finish_line() {
   if (!line_.pieces.empty()) {
     const std::vector<Piece>& pieces = line_.pieces;
-    line_.declares_buffer = pieces.size() > 3 && is_buffer_kind(pieces[0].text) && !pieces[1].comment && pieces[2].text == ":";
+    line_.declares_buffer = pieces.size() > 3 && is_buffer_kind(pieces[0].text) &&
+                            !pieces[1].comment && pieces[2].text == ":";
     writer_.put(std::move(line_));
   }
   line_ = {};
@@ -307,7 +321,9 @@ void Liner::finish_line() {
 
 }  // namespace
 
-std::string layout(std::string_view source) { return Liner(source).run(); }
+std::string layout(std::string_view source) {
+  return Liner(source).run();
+}
 
 std::string layout_line(std::string_view source) {
   Lexer lexer(source, {}, nullptr);

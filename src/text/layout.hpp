@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one layout of program texts: indentation, spaces, line breaks, aligned declarations and comments.
-// It depends only on the tokens, on which of them start a line with a comment, and on where blank lines
-// stand, so laying out twice changes nothing. It never changes the tokens themselves.
+// The one layout of program texts: indentation, spaces, line breaks, aligned declarations and
+// comments. It depends only on the tokens, on which of them start a line with a comment, and on
+// where blank lines stand, so laying out twice changes nothing. It never changes the tokens
+// themselves.
 #pragma once
 
 #include <string>

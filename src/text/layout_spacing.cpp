@@ -10,8 +10,8 @@ namespace {
 
 // Words after which an expression starts.
 bool is_prefix_word(const Token& token, const Token& before) {
-  static constexpr std::array kWords =
-      std::to_array<std::string_view>({"if", "while", "in", "step", "return", "over", "require", "workgroup"});
+  static constexpr std::array kWords = std::to_array<std::string_view>(
+      {"if", "while", "in", "step", "return", "over", "require", "workgroup"});
   if (token.kind != TokenKind::Name) return false;
   if (token.text == "max") return before.kind == TokenKind::Name && before.text == "fixpoint";
   return std::find(kWords.begin(), kWords.end(), token.text) != kWords.end();
@@ -61,13 +61,17 @@ bool Spacing::after_value() const {
 Spacing::Role Spacing::role_of(const Token& token) const {
   if (token.kind == TokenKind::Not || token.kind == TokenKind::Tilde) return Role::Unary;
   if (token.kind == TokenKind::Minus && !after_value()) return Role::Unary;
-  if (token.kind == TokenKind::Less && previous_.kind == TokenKind::Name && previous_.text == "bitcast") return Role::TypeBracket;
+  if (token.kind == TokenKind::Less && previous_.kind == TokenKind::Name &&
+      previous_.text == "bitcast")
+    return Role::TypeBracket;
   if (token.kind == TokenKind::Greater && in_bitcast_) return Role::TypeBracket;
   return binary_rank(token.kind) != 0 ? Role::Binary : Role::None;
 }
 
 bool Spacing::space_before(const Token& token, Role role) const {
-  if (first_ || previous_role_ == Role::Unary || previous_role_ == Role::TypeBracket || role == Role::TypeBracket) return false;
+  if (first_ || previous_role_ == Role::Unary || previous_role_ == Role::TypeBracket ||
+      role == Role::TypeBracket)
+    return false;
   switch (previous_.kind) {
     case TokenKind::LParen:
     case TokenKind::LBracket:
@@ -91,17 +95,23 @@ Spacing::Joint Spacing::next(const Token& token) {
   const Role role = role_of(token);
   Joint joint;
   joint.space = space_before(token, role);
-  const bool opens_table = token.kind == TokenKind::LBrace && !first_ && previous_.kind == TokenKind::Assign;
+  const bool opens_table =
+      token.kind == TokenKind::LBrace && !first_ && previous_.kind == TokenKind::Assign;
   const bool closes_table = token.kind == TokenKind::RBrace && tables_ > 0;
   joint.in_table = opens_table || closes_table;
   if (opens_table) ++tables_;
   if (closes_table) --tables_;
-  if (opens_table || token.kind == TokenKind::LParen || token.kind == TokenKind::LBracket) ++brackets_;
-  if ((closes_table || token.kind == TokenKind::RParen || token.kind == TokenKind::RBracket) && brackets_ > 0) --brackets_;
+  if (opens_table || token.kind == TokenKind::LParen || token.kind == TokenKind::LBracket)
+    ++brackets_;
+  if ((closes_table || token.kind == TokenKind::RParen || token.kind == TokenKind::RBracket) &&
+      brackets_ > 0)
+    --brackets_;
   if (token.kind == TokenKind::Comma) joint.break_rank = 1 + brackets_ * kRanksPerDepth;
   if (token.kind == TokenKind::DotDot) joint.break_rank = 2 + brackets_ * kRanksPerDepth;
-  if (role == Role::Binary) joint.break_rank = 2 + binary_rank(token.kind) + brackets_ * kRanksPerDepth;
-  in_bitcast_ = (role == Role::TypeBracket && token.kind == TokenKind::Less) || (in_bitcast_ && role != Role::TypeBracket);
+  if (role == Role::Binary)
+    joint.break_rank = 2 + binary_rank(token.kind) + brackets_ * kRanksPerDepth;
+  in_bitcast_ = (role == Role::TypeBracket && token.kind == TokenKind::Less) ||
+                (in_bitcast_ && role != Role::TypeBracket);
   // After the bracket that closes a type the parenthesis is glued on, as after a name.
   before_previous_ = previous_;
   previous_ = token;

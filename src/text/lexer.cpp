@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/lexer.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 
 #include "base/utf8.hpp"
 #include "text/number.hpp"
@@ -29,10 +29,18 @@ constexpr std::array<Class, 256> kClasses = [] {
   return classes;
 }();
 
-Class class_of(char c) { return kClasses[static_cast<unsigned char>(c)]; }
-bool is_digit(char c) { return class_of(c) == Class::Digit; }
-bool is_word(char c) { return class_of(c) == Class::Letter || class_of(c) == Class::Digit; }
-bool is_printable_ascii(char c) { return c >= ' ' && c <= '~'; }
+Class class_of(char c) {
+  return kClasses[static_cast<unsigned char>(c)];
+}
+bool is_digit(char c) {
+  return class_of(c) == Class::Digit;
+}
+bool is_word(char c) {
+  return class_of(c) == Class::Letter || class_of(c) == Class::Digit;
+}
+bool is_printable_ascii(char c) {
+  return c >= ' ' && c <= '~';
+}
 
 // As the renderer counts: a byte that is not UTF-8 is one of its own.
 uint32_t code_points(std::string_view bytes) {
@@ -41,8 +49,12 @@ uint32_t code_points(std::string_view bytes) {
   return count;
 }
 
-bool is_broken(base::CodePoint point) { return point.value == base::kReplacement && point.bytes == 1; }
-bool is_control(char32_t value) { return (value < 0x20 && value != '\t') || (value >= 0x7f && value < 0xA0); }
+bool is_broken(base::CodePoint point) {
+  return point.value == base::kReplacement && point.bytes == 1;
+}
+bool is_control(char32_t value) {
+  return (value < 0x20 && value != '\t') || (value >= 0x7f && value < 0xA0);
+}
 
 // The longest operator or bracket at the start of the three letters (0 where the text ends).
 struct Punctuation {
@@ -75,10 +87,17 @@ Punctuation punctuation(char first, char second, char third) {
     case ':': return {TokenKind::Colon, 1};
     case '@': return {TokenKind::At, 1};
     case '~': return {TokenKind::Tilde, 1};
-    case '.': return second == '.' ? Punctuation{TokenKind::DotDot, 2} : Punctuation{TokenKind::Dot, 1};
-    case '-': return second == '>' ? Punctuation{TokenKind::Arrow, 2} : with_equals(second, TokenKind::Minus, TokenKind::SubAssign);
-    case '&': return second == '&' ? Punctuation{TokenKind::AndAnd, 2} : with_equals(second, TokenKind::And, TokenKind::AndAssign);
-    case '|': return second == '|' ? Punctuation{TokenKind::OrOr, 2} : with_equals(second, TokenKind::Or, TokenKind::OrAssign);
+    case '.':
+      return second == '.' ? Punctuation{TokenKind::DotDot, 2} : Punctuation{TokenKind::Dot, 1};
+    case '-':
+      return second == '>' ? Punctuation{TokenKind::Arrow, 2}
+                           : with_equals(second, TokenKind::Minus, TokenKind::SubAssign);
+    case '&':
+      return second == '&' ? Punctuation{TokenKind::AndAnd, 2}
+                           : with_equals(second, TokenKind::And, TokenKind::AndAssign);
+    case '|':
+      return second == '|' ? Punctuation{TokenKind::OrOr, 2}
+                           : with_equals(second, TokenKind::Or, TokenKind::OrAssign);
     case '=': return with_equals(second, TokenKind::Assign, TokenKind::EqEq);
     case '!': return with_equals(second, TokenKind::Not, TokenKind::NotEq);
     case '+': return with_equals(second, TokenKind::Plus, TokenKind::AddAssign);
@@ -160,11 +179,13 @@ void Lexer::report_bad(size_t first, size_t last, uint32_t column) {
   const auto value = static_cast<uint32_t>(point.value);
   std::string what;
   if (is_broken(point)) {
-    what = fmt::format("the byte 0x{:02x} is not UTF-8", static_cast<unsigned char>(source_[first]));
+    what =
+        fmt::format("the byte 0x{:02x} is not UTF-8", static_cast<unsigned char>(source_[first]));
   } else if (is_control(point.value) || base::printable(point.value) != point.value) {
     what = fmt::format("the control character U+{:04X} has no place in a program", value);
   } else {
-    what = fmt::format("the character `{}` (U+{:04X}) has no place in a program", run.substr(0, point.bytes), value);
+    what = fmt::format("the character `{}` (U+{:04X}) has no place in a program",
+                       run.substr(0, point.bytes), value);
   }
   diagnostics_->add(Code::BadCharacter, here(column, code_points(run)), what,
                     "remove it; letters outside ASCII stand only in comments and strings");
@@ -200,24 +221,31 @@ void Lexer::lex_name(Token& token) {
 // Takes everything that is glued to the number, so that `1x5` is one mistake and not two tokens.
 void Lexer::lex_number(Token& token) {
   size_t bytes = 0;
-  bool plain = true;
-  for (; is_word(peek(bytes)); ++bytes) plain = plain && (is_digit(peek(bytes)) || peek(bytes) == '_');
+  bool plain = true;  // digits and `_`
+  bool digits = true;
+  for (; is_word(peek(bytes)); ++bytes) {
+    digits = digits && is_digit(peek(bytes));
+    plain = plain && (is_digit(peek(bytes)) || peek(bytes) == '_');
+  }
   TokenKind kind = TokenKind::Int;
   if (plain && peek(bytes) == '.' && peek(bytes + 1) != '.') {
     kind = TokenKind::Float;
     ++bytes;
     char last = '\0';
     for (; is_word(peek(bytes)); ++bytes) last = peek(bytes);
-    if ((last == 'e' || last == 'E') && (peek(bytes) == '+' || peek(bytes) == '-') && is_digit(peek(bytes + 1))) {
+    if ((last == 'e' || last == 'E') && (peek(bytes) == '+' || peek(bytes) == '-') &&
+        is_digit(peek(bytes + 1))) {
       ++bytes;
       while (is_word(peek(bytes))) ++bytes;
     }
   }
   finish(token, kind, bytes);
-  if (!reporting()) return;
+  static constexpr size_t kAlwaysFits = 19;  // digits below 2^64
+  if (!reporting() || (digits && kind == TokenKind::Int && bytes <= kAlwaysFits)) return;
   if (const auto number = read_number(token.text); !number) {
     token.bad = true;
-    diagnostics_->add(Code::BadNumber, here(token.column, token.length), number.error().message, number.error().fix);
+    diagnostics_->add(Code::BadNumber, here(token.column, token.length), number.error().message,
+                      number.error().fix);
   }
 }
 
@@ -231,14 +259,17 @@ void Lexer::lex_string(Token& token) {
       ++bytes;
       break;
     }
-    if (c == '\\' && at_ + bytes + 1 < source_.size() && peek(bytes + 1) != '\n' && peek(bytes + 1) != '\r') {
+    if (c == '\\' && at_ + bytes + 1 < source_.size() && peek(bytes + 1) != '\n' &&
+        peek(bytes + 1) != '\r') {
       const char escaped = peek(bytes + 1);
       if (escaped != '"' && escaped != '\\' && escaped != 'n') {
         token.bad = true;
         if (reporting()) {
-          const std::string shown = is_printable_ascii(escaped) ? fmt::format(" `\\{}`", escaped) : "";
-          diagnostics_->add(Code::BadString, here(column_ + code_points(source_.substr(at_, bytes)), 2),
-                            fmt::format("unknown escape{} in a string", shown), "use \\\", \\\\ or \\n");
+          const std::string shown =
+              is_printable_ascii(escaped) ? fmt::format(" `\\{}`", escaped) : "";
+          diagnostics_->add(
+              Code::BadString, here(column_ + code_points(source_.substr(at_, bytes)), 2),
+              fmt::format("unknown escape{} in a string", shown), "use \\\", \\\\ or \\n");
         }
         ++bytes;
         continue;
@@ -253,7 +284,8 @@ void Lexer::lex_string(Token& token) {
   if (closed) return;
   token.bad = true;
   if (reporting()) {
-    diagnostics_->add(Code::BadString, here(token.column, token.length), "the string is not closed on its line",
+    diagnostics_->add(Code::BadString, here(token.column, token.length),
+                      "the string is not closed on its line",
                       "end it with `\"`; a new line inside a string is written \\n");
   }
 }
@@ -261,7 +293,9 @@ void Lexer::lex_string(Token& token) {
 void Lexer::lex_comment(Token& token) {
   size_t last = std::min(source_.find('\n', at_), source_.size());
   const size_t whole = last - at_;
-  while (last > at_ && (source_[last - 1] == '\r' || source_[last - 1] == ' ' || source_[last - 1] == '\t')) --last;
+  while (last > at_ &&
+         (source_[last - 1] == '\r' || source_[last - 1] == ' ' || source_[last - 1] == '\t'))
+    --last;
   check_letters(at_, last, column_);
   const size_t bytes = last - at_;
   finish(token, TokenKind::Comment, bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source text to tokens, one at a time, so that a hostile text costs no memory. Comments are tokens too:
-// the parser passes over them, the layout keeps them. What is wrong with letters, numbers and strings is
-// reported here, and the token is marked bad so that nobody reports it again.
+// Source text to tokens, one at a time, so that a hostile text costs no memory. Comments are tokens
+// too: the parser passes over them, the layout keeps them. What is wrong with letters, numbers and
+// strings is reported here, and the token is marked bad so that nobody reports it again.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,56 @@
 namespace vyre::text {
 
 enum class TokenKind : uint8_t {
-  End, Name, Int, Float, String, Comment,
-  LBrace, RBrace, LParen, RParen, LBracket, RBracket,
-  Comma, Semicolon, Colon, Dot, DotDot, At, Arrow,
-  Assign, AddAssign, SubAssign, MulAssign, DivAssign, RemAssign, AndAssign, OrAssign, XorAssign, ShlAssign, ShrAssign,
-  OrOr, AndAnd, EqEq, NotEq, Less, LessEq, Greater, GreaterEq,
-  Or, Xor, And, Shl, Shr, Plus, Minus, Star, Slash, Percent,
-  Not, Tilde,
+  End,
+  Name,
+  Int,
+  Float,
+  String,
+  Comment,
+  LBrace,
+  RBrace,
+  LParen,
+  RParen,
+  LBracket,
+  RBracket,
+  Comma,
+  Semicolon,
+  Colon,
+  Dot,
+  DotDot,
+  At,
+  Arrow,
+  Assign,
+  AddAssign,
+  SubAssign,
+  MulAssign,
+  DivAssign,
+  RemAssign,
+  AndAssign,
+  OrAssign,
+  XorAssign,
+  ShlAssign,
+  ShrAssign,
+  OrOr,
+  AndAnd,
+  EqEq,
+  NotEq,
+  Less,
+  LessEq,
+  Greater,
+  GreaterEq,
+  Or,
+  Xor,
+  And,
+  Shl,
+  Shr,
+  Plus,
+  Minus,
+  Star,
+  Slash,
+  Percent,
+  Not,
+  Tilde,
 };
 
 struct Token {
@@ -30,9 +73,9 @@ struct Token {
   bool own_line = false;      // the first thing on its line
   bool blank_before = false;  // an empty line stands between it and the token before
   uint32_t line = 1;
-  uint32_t column = 1;        // code points, from 1
-  uint32_t length = 0;        // code points
-  std::string_view text;      // the spelling, a part of the source
+  uint32_t column = 1;    // code points, from 1
+  uint32_t length = 0;    // code points
+  std::string_view text;  // the spelling, a part of the source
 };
 
 class Lexer {
@@ -52,7 +95,9 @@ class Lexer {
   void lex_string(Token& token);
   void lex_comment(Token& token);
   void check_letters(size_t first, size_t last, uint32_t column);
-  [[nodiscard]] char peek(size_t ahead = 0) const { return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0'; }
+  [[nodiscard]] char peek(size_t ahead = 0) const {
+    return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
+  }
   [[nodiscard]] bool reporting() const { return diagnostics_ != nullptr && !diagnostics_->full(); }
   [[nodiscard]] Position here(uint32_t column, uint32_t length) const;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/number.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "text/lexer.hpp"
 
@@ -13,7 +13,9 @@ namespace {
 
 using Failure = std::unexpected<NumberError>;
 
-Failure fail(std::string message, std::string fix) { return Failure(NumberError{std::move(message), std::move(fix)}); }
+Failure fail(std::string message, std::string fix) {
+  return Failure(NumberError{std::move(message), std::move(fix)});
+}
 
 int digit_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -23,7 +25,8 @@ int digit_value(char c) {
 }
 
 bool well_spaced(std::string_view digits) {
-  return !digits.empty() && digits.front() != '_' && digits.back() != '_' && digits.find("__") == std::string_view::npos;
+  return !digits.empty() && digits.front() != '_' && digits.back() != '_' &&
+         digits.find("__") == std::string_view::npos;
 }
 
 std::string_view take_digits(std::string_view& rest, int base) {
@@ -35,11 +38,14 @@ std::string_view take_digits(std::string_view& rest, int base) {
 }
 
 Failure bad_digits(std::string_view spelling) {
-  return fail(fmt::format("{} has no digit, or a `_` that does not stand between two digits", quoted(spelling)),
+  return fail(fmt::format("{} has no digit, or a `_` that does not stand between two digits",
+                          quoted(spelling)),
               "write digits, with single `_` only between them");
 }
 
-std::expected<std::optional<ir::Type>, NumberError> read_suffix(std::string_view suffix, std::string_view spelling, bool decimal) {
+std::expected<std::optional<ir::Type>, NumberError> read_suffix(std::string_view suffix,
+                                                                std::string_view spelling,
+                                                                bool decimal) {
   if (suffix.empty()) return std::optional<ir::Type>{};
   const std::optional<ir::Type> type = ir::type_from_name(suffix);
   if (type && ir::is_number(*type)) {
@@ -71,16 +77,19 @@ std::expected<Number, NumberError> read_integer(std::string_view spelling) {
   for (const char c : digits) {
     if (c == '_') continue;
     if (__builtin_mul_overflow(number.magnitude, static_cast<uint64_t>(base), &number.magnitude) ||
-        __builtin_add_overflow(number.magnitude, static_cast<uint64_t>(digit_value(c)), &number.magnitude)) {
-      return fail(fmt::format("{} is above the largest integer, 18446744073709551615", quoted(spelling)),
-                  "write a smaller number, or a decimal such as `1.0e20`");
+        __builtin_add_overflow(number.magnitude, static_cast<uint64_t>(digit_value(c)),
+                               &number.magnitude)) {
+      return fail(
+          fmt::format("{} is above the largest integer, 18446744073709551615", quoted(spelling)),
+          "write a smaller number, or a decimal such as `1.0e20`");
     }
   }
   return number;
 }
 
 // Reads `e+12`; the value is clamped far outside what an exponent may be.
-std::expected<int64_t, NumberError> take_exponent(std::string_view& rest, std::string_view spelling) {
+std::expected<int64_t, NumberError> take_exponent(std::string_view& rest,
+                                                  std::string_view spelling) {
   if (rest.empty() || (rest[0] != 'e' && rest[0] != 'E')) return 0;
   rest.remove_prefix(1);
   const bool negative = rest.starts_with('-');
@@ -100,8 +109,9 @@ std::expected<Number, NumberError> read_decimal(std::string_view spelling) {
   rest.remove_prefix(1);  // the point
   const std::string_view fraction = take_digits(rest, 10);
   if (whole.empty() || fraction.empty()) {
-    return fail(fmt::format("the decimal {} lacks digits on one side of its point", quoted(spelling)),
-                "write digits on both sides, as in `0.5` or `1.0`");
+    return fail(
+        fmt::format("the decimal {} lacks digits on one side of its point", quoted(spelling)),
+        "write digits on both sides, as in `0.5` or `1.0`");
   }
   if (!well_spaced(whole) || !well_spaced(fraction)) return bad_digits(spelling);
   const auto written_exponent = take_exponent(rest, spelling);
@@ -112,9 +122,11 @@ std::expected<Number, NumberError> read_decimal(std::string_view spelling) {
   Number number;
   number.decimal = true;
   number.suffix = *suffix;
-  std::copy_if(whole.begin(), whole.end(), std::back_inserter(number.digits), [](char c) { return c != '_'; });
+  std::copy_if(whole.begin(), whole.end(), std::back_inserter(number.digits),
+               [](char c) { return c != '_'; });
   int64_t exponent = static_cast<int64_t>(number.digits.size()) + *written_exponent;
-  std::copy_if(fraction.begin(), fraction.end(), std::back_inserter(number.digits), [](char c) { return c != '_'; });
+  std::copy_if(fraction.begin(), fraction.end(), std::back_inserter(number.digits),
+               [](char c) { return c != '_'; });
   const size_t first = number.digits.find_first_not_of('0');
   if (first == std::string::npos) {
     number.digits.clear();
@@ -131,16 +143,20 @@ std::expected<Number, NumberError> read_decimal(std::string_view spelling) {
   return number;
 }
 
-std::string_view suffix_text(std::optional<ir::Type> suffix) { return suffix ? ir::name_of(*suffix) : std::string_view(); }
+std::string_view suffix_text(std::optional<ir::Type> suffix) {
+  return suffix ? ir::name_of(*suffix) : std::string_view();
+}
 
 }  // namespace
 
 std::expected<Number, NumberError> read_number(std::string_view spelling) {
-  return spelling.find('.') == std::string_view::npos ? read_integer(spelling) : read_decimal(spelling);
+  return spelling.find('.') == std::string_view::npos ? read_integer(spelling)
+                                                      : read_decimal(spelling);
 }
 
 std::string write_number(const ir::IntLiteral& literal) {
-  return fmt::format("{}{}{}", literal.negative ? "-" : "", literal.magnitude, suffix_text(literal.suffix));
+  return fmt::format("{}{}{}", literal.negative ? "-" : "", literal.magnitude,
+                     suffix_text(literal.suffix));
 }
 
 std::string write_number(const ir::FloatLiteral& literal) {
@@ -150,7 +166,8 @@ std::string write_number(const ir::FloatLiteral& literal) {
   if (digits.empty()) {
     body = "0.0";
   } else if (exponent < -3 || exponent > 17) {
-    body = fmt::format("{}.{}e{}", digits.substr(0, 1), digits.size() > 1 ? digits.substr(1) : "0", exponent - 1);
+    body = fmt::format("{}.{}e{}", digits.substr(0, 1), digits.size() > 1 ? digits.substr(1) : "0",
+                       exponent - 1);
   } else if (exponent <= 0) {
     body = "0." + std::string(static_cast<size_t>(-exponent), '0') + digits;
   } else if (const auto point = static_cast<size_t>(exponent); point >= digits.size()) {

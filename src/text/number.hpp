@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers between their spelling and the literals of the IR. Integers become 64-bit magnitudes, decimals
-// keep all their digits: they are rounded once, by the checker, to the type that the context gives them.
+// Numbers between their spelling and the literals of the IR. Integers become 64-bit magnitudes,
+// decimals keep all their digits: they are rounded once, by the checker, to the type that the
+// context gives them.
 #pragma once
 
 #include <cstdint>

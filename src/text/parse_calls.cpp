@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls: functions of the program and the built-in ones.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "text/parser.hpp"
 
@@ -13,14 +13,19 @@ Parser::Value Parser::parse_builtin_function(const Token& name) {
   const auto intrinsic = ir::intrinsic_from_name(name.text);
   const auto atomic = ir::atomic_from_name(name.text);
   const auto subgroup = ir::subgroup_from_name(name.text);
-  const bool other = name.text == "len" || name.text == "grid_load" || name.text == "workgroup_load";
+  const bool other =
+      name.text == "len" || name.text == "grid_load" || name.text == "workgroup_load";
   if (!intrinsic && !atomic && !subgroup && !other) {
-    unexpected("an expression", "write a value here");
+    const auto type = ir::type_from_name(name.text);
+    unexpected("an expression", type ? fmt::format("convert a value with `x as {}`", name.text)
+                                     : std::string("write a value here"));
     return poison(name);
   }
   advance();
   if (!at(TokenKind::LParen)) {
-    report(Code::WrongKindOfName, name, fmt::format("`{}` is a built-in function and cannot be used as a value", name.text), fmt::format("call it, `{}(...)`", name.text));
+    report(Code::WrongKindOfName, name,
+           fmt::format("`{}` is a built-in function and cannot be used as a value", name.text),
+           fmt::format("call it, `{}(...)`", name.text));
     discard_postfix();
     return poison(name);
   }
@@ -30,7 +35,8 @@ Parser::Value Parser::parse_builtin_function(const Token& name) {
   if (atomic) return parse_atomic(name, *atomic);
   if (subgroup) return parse_subgroup(name, *subgroup);
   if (name.text == "len") return parse_len(name);
-  return parse_uniform_load(name, name.text == "grid_load" ? ir::Scope::Grid : ir::Scope::Workgroup);
+  return parse_uniform_load(name,
+                            name.text == "grid_load" ? ir::Scope::Grid : ir::Scope::Workgroup);
 }
 
 // ---- arguments
@@ -38,7 +44,9 @@ Parser::Value Parser::parse_builtin_function(const Token& name) {
 bool Parser::right_count(const Token& name, size_t wanted, size_t given) {
   if (panicking_) return false;
   if (wanted == given) return true;
-  report(Code::WrongArgumentCount, name, fmt::format("`{}` takes {} argument{}, {} given", name.text, wanted, wanted == 1 ? "" : "s", given),
+  report(Code::WrongArgumentCount, name,
+         fmt::format("`{}` takes {} argument{}, {} given", name.text, wanted,
+                     wanted == 1 ? "" : "s", given),
          given < wanted ? "add what is missing" : "remove what is too much");
   return false;
 }
@@ -53,17 +61,22 @@ bool Parser::parse_values(std::vector<Value>& values) {
   return expect_close(TokenKind::RParen, paren);
 }
 
-// The arguments of a function of the program: a buffer by its name, anything else as a value. Gives the
-// depth of the deepest one.
+// The arguments of a function of the program: a buffer by its name, anything else as a value. Gives
+// the depth of the deepest one.
 uint32_t Parser::parse_args(std::vector<ir::Arg>& args) {
   uint32_t depth = 0;
   const Token paren = tok_;
   advance();
   if (accept(TokenKind::RParen)) return depth;
   do {
-    const bool alone = at(TokenKind::Name) && (next_.kind == TokenKind::Comma || next_.kind == TokenKind::RParen);
+    // Also where a `)` seems to be missing: that is then the one thing to report.
+    const bool alone =
+        at(TokenKind::Name) &&
+        (next_.kind == TokenKind::Comma || next_.kind == TokenKind::RParen ||
+         next_.kind == TokenKind::Semicolon || (next_.own_line && next_.kind == TokenKind::Name));
     const Found found = alone ? scopes_.find(tok_.text) : Found{};
-    const bool buffer = found.symbol.kind == Symbol::Kind::Buffer || found.symbol.kind == Symbol::Kind::BufferParam;
+    const bool buffer =
+        found.symbol.kind == Symbol::Kind::Buffer || found.symbol.kind == Symbol::Kind::BufferParam;
     if (found.where == Found::Where::Visible && buffer) {
       args.emplace_back(*memory_of(found.symbol));
       advance();
@@ -77,8 +90,12 @@ uint32_t Parser::parse_args(std::vector<ir::Arg>& args) {
   return depth;
 }
 
-// Reads an index or arguments after something that takes none, for the mistakes inside.
+// Reads an index, arguments or an axis after something that takes none, for the mistakes inside.
 void Parser::discard_postfix() {
+  if (!panicking_ && at(TokenKind::Dot) && next_.kind == TokenKind::Name) {
+    advance();
+    advance();
+  }
   if (panicking_ || (!at(TokenKind::LParen) && !at(TokenKind::LBracket))) return;
   const Nesting nesting(*this);
   if (!nesting.fits) {
@@ -109,7 +126,9 @@ Parser::Value Parser::parse_call(const Token& name, ir::FnId fn) {
 
 Parser::Value Parser::parse_intrinsic(const Token& name, ir::Intrinsic op) {
   std::vector<Value> values;
-  if (!parse_values(values) || !right_count(name, static_cast<size_t>(ir::arity_of(op)), values.size())) return poison(name);
+  if (!parse_values(values) ||
+      !right_count(name, static_cast<size_t>(ir::arity_of(op)), values.size()))
+    return poison(name);
   ir::IntrinsicCall call{op, {}};
   uint32_t depth = 0;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -121,10 +140,13 @@ Parser::Value Parser::parse_intrinsic(const Token& name, ir::Intrinsic op) {
 
 Parser::Value Parser::parse_subgroup(const Token& name, ir::SubgroupOp op) {
   std::vector<Value> values;
-  if (!parse_values(values) || !right_count(name, static_cast<size_t>(ir::arity_of(op)), values.size())) return poison(name);
+  if (!parse_values(values) ||
+      !right_count(name, static_cast<size_t>(ir::arity_of(op)), values.size()))
+    return poison(name);
   const bool has_lane = values.size() > 1;
   const uint32_t depth = std::max(values[0].depth, has_lane ? values[1].depth : 0);
-  return make(ir::Subgroup{op, values[0].id, has_lane ? values[1].id : ir::ExprId{}}, name, depth + 1);
+  return make(ir::Subgroup{op, values[0].id, has_lane ? values[1].id : ir::ExprId{}}, name,
+              depth + 1);
 }
 
 Parser::Value Parser::parse_bitcast() {
@@ -167,11 +189,14 @@ Parser::Value Parser::parse_len(const Token& name) {
     return poison(name);
   }
   expect_close(TokenKind::RParen, paren);
-  if (symbol.kind == Symbol::Kind::Buffer || symbol.kind == Symbol::Kind::BufferParam) return make(ir::Len{*memory_of(symbol)}, name, 1);
+  if (symbol.kind == Symbol::Kind::Buffer || symbol.kind == Symbol::Kind::BufferParam)
+    return make(ir::Len{*memory_of(symbol)}, name, 1);
   if (symbol.kind != Symbol::Kind::Unknown) {
-    Diagnostic* const error =
-        report(Code::WrongKindOfName, argument, fmt::format("{} is {}, but `len` takes a buffer", quoted(argument.text), kind_of(symbol)),
-               memory_of(symbol) ? "write its number of elements, or give it a name with `const`" : "name a buffer");
+    Diagnostic* const error = report(
+        Code::WrongKindOfName, argument,
+        fmt::format("{} is {}, but `len` takes a buffer", quoted(argument.text), kind_of(symbol)),
+        memory_of(symbol) ? "write its number of elements, or give it a name with `const`"
+                          : "name a buffer");
     note_declaration(error, symbol);
   }
   return poison(name);
@@ -191,8 +216,12 @@ Parser::Element Parser::parse_element(std::string_view user) {
   advance();
   if (!memory || !at(TokenKind::LBracket)) {
     if (symbol.kind != Symbol::Kind::Unknown) {
-      Diagnostic* const error = report(Code::WrongKindOfName, name, fmt::format("{} is {}, but {} needs an element of a buffer", quoted(name.text), kind_of(symbol), user),
-                                       memory ? fmt::format("use an element, `{}[i]`", name.text.substr(0, 60)) : std::string("name a buffer and an index, `b[i]`"));
+      Diagnostic* const error =
+          report(Code::WrongKindOfName, name,
+                 fmt::format("{} is {}, but {} needs an element of a buffer", quoted(name.text),
+                             kind_of(symbol), user),
+                 memory ? fmt::format("use an element, `{}[i]`", name.text.substr(0, 60))
+                        : std::string("name a buffer and an index, `b[i]`"));
       note_declaration(error, symbol);
     }
     discard_postfix();
@@ -200,8 +229,7 @@ Parser::Element Parser::parse_element(std::string_view user) {
   }
   const Token bracket = tok_;
   advance();
-  const Nesting nesting(*this);
-  const Value index = nesting.fits ? parse_expression() : too_deep(name);
+  const Value index = parse_expression();  // the call around it counts as nesting already
   expect_close(TokenKind::RBracket, bracket);
   return {*memory, index.id, index.depth};
 }
@@ -236,7 +264,8 @@ Parser::Value Parser::parse_atomic(const Token& name, ir::AtomicOp op) {
   bool complete = element.memory.valid();
   while (!panicking_ && accept(TokenKind::Comma)) {
     const bool last_word = at(TokenKind::Name) && next_.kind == TokenKind::RParen;
-    const bool order_word = last_word && ir::order_from_name(tok_.text) && scopes_.find(tok_.text).where == Found::Where::Nowhere;
+    const bool order_word = last_word && ir::order_from_name(tok_.text) &&
+                            scopes_.find(tok_.text).where == Found::Where::Nowhere;
     if (last_word && (given == arity || order_word)) {
       complete = parse_order(name, atomic.order) && complete;
       continue;
@@ -256,7 +285,9 @@ bool Parser::parse_order(const Token& name, ir::MemoryOrder& order) {
   if (named) {
     order = *named;
   } else {
-    report(Code::BadMemoryOrder, tok_, fmt::format("`{}` does not know the memory order {}", name.text, quoted(tok_.text)), "use relaxed, acquire, release or acq_rel");
+    report(Code::BadMemoryOrder, tok_,
+           fmt::format("`{}` does not know the memory order {}", name.text, quoted(tok_.text)),
+           "use relaxed, acquire, release or acq_rel");
   }
   advance();
   return named.has_value();

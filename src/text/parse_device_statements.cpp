@@ -4,6 +4,7 @@
 
 #include "text/number.hpp"
 #include "text/parser.hpp"
+#include "vyre/ir/semantics.hpp"
 
 namespace vyre::text {
 
@@ -17,7 +18,8 @@ void Parser::parse_barrier(Items& items) {
     expect_semicolon();
     return;
   }
-  unexpected("the scope of the barrier", "write `barrier subgroup;`, `barrier workgroup;` or `barrier grid;`");
+  unexpected("the scope of the barrier",
+             "write `barrier subgroup;`, `barrier workgroup;` or `barrier grid;`");
 }
 
 void Parser::parse_fixpoint(Items& items) {
@@ -31,7 +33,8 @@ void Parser::parse_fixpoint(Items& items) {
   std::vector<ir::Memory> buffers;
   if (expect(TokenKind::LParen, "before the watched buffers")) {
     do {
-      if (const ir::Memory memory = parse_memory("fixpoint"); memory.valid()) buffers.push_back(memory);
+      if (const ir::Memory memory = parse_memory("fixpoint"); memory.valid())
+        buffers.push_back(memory);
     } while (!panicking_ && accept(TokenKind::Comma));
     expect_close(TokenKind::RParen, paren);
   }
@@ -53,8 +56,10 @@ ir::Memory Parser::parse_memory(std::string_view user) {
   advance();
   if (symbol.kind == Symbol::Kind::Unknown) return {};
   if (const auto memory = memory_of(symbol)) return *memory;
-  Diagnostic* const error = report(Code::WrongKindOfName, name, fmt::format("{} is {}, but `{}` takes a buffer", quoted(name.text), kind_of(symbol), user),
-                                   "name a buffer, without an index");
+  Diagnostic* const error = report(
+      Code::WrongKindOfName, name,
+      fmt::format("{} is {}, but `{}` takes a buffer", quoted(name.text), kind_of(symbol), user),
+      "name a buffer, without an index");
   note_declaration(error, symbol);
   return {};
 }
@@ -66,7 +71,8 @@ std::optional<uint16_t> Parser::parse_tag() {
     advance();
     if (first.bad) return std::nullopt;
     const auto number = read_number(first.text);
-    if (number && number->magnitude <= UINT16_MAX && (!number->suffix || ir::is_integer(*number->suffix)))
+    if (number && number->magnitude <= ir::kMaxTag &&
+        (!number->suffix || ir::is_integer(*number->suffix)))
       return static_cast<uint16_t>(number->magnitude);
   } else {
     skip_expression();
@@ -75,7 +81,9 @@ std::optional<uint16_t> Parser::parse_tag() {
       return std::nullopt;
     }
   }
-  report(Code::BadTag, first, fmt::format("the tag {} is not a whole number from 0 to 65535", quoted(first.text)), "write a literal such as `7`");
+  report(Code::BadTag, first,
+         fmt::format("the tag {} is not a whole number from 0 to 65535", quoted(first.text)),
+         "write a literal such as `7`");
   return std::nullopt;
 }
 
@@ -109,7 +117,8 @@ void Parser::parse_async(Items& items) {
   if (!expect_close(TokenKind::RParen, paren)) return;
   expect_semicolon();
   copy.tag = tag.value_or(0);
-  if (tag && copy.dst.valid() && copy.src.valid()) items.push_back(program_.add(ir::Stmt{copy}, loc(keyword)));
+  if (tag && copy.dst.valid() && copy.src.valid())
+    items.push_back(program_.add(ir::Stmt{copy}, loc(keyword)));
 }
 
 void Parser::parse_wait(Items& items) {
@@ -149,7 +158,9 @@ void Parser::parse_reduce(ir::ReduceOp& op, std::string_view collective) {
     advance();
     return;
   }
-  report(Code::BadCollective, tok_, fmt::format("`{}` does not know the operation {}", collective, describe(tok_)), "use add, min, max, and, or or xor");
+  report(Code::BadCollective, tok_,
+         fmt::format("`{}` does not know the operation {}", collective, describe(tok_)),
+         "use add, min, max, and, or or xor");
   skip_expression();
 }
 
@@ -157,8 +168,10 @@ void Parser::parse_collective(Items& items) {
   const Token keyword = tok_;
   ir::Collective collective;
   collective.op = *ir::collective_from_name(keyword.text);
-  const bool has_dst = collective.op == ir::CollectiveOp::AllGather || collective.op == ir::CollectiveOp::ReduceScatter;
-  const bool reduces = collective.op == ir::CollectiveOp::AllReduce || collective.op == ir::CollectiveOp::ReduceScatter;
+  const bool has_dst = collective.op == ir::CollectiveOp::AllGather ||
+                       collective.op == ir::CollectiveOp::ReduceScatter;
+  const bool reduces = collective.op == ir::CollectiveOp::AllReduce ||
+                       collective.op == ir::CollectiveOp::ReduceScatter;
   const size_t needed = has_dst && reduces ? 3 : 2;
   advance();
   const Token paren = tok_;
@@ -185,11 +198,18 @@ void Parser::parse_collective(Items& items) {
   }
   if (!expect_close(TokenKind::RParen, paren)) return;
   if (given < needed || given > needed + 1) {
-    report(Code::WrongArgumentCount, keyword, fmt::format("`{}` takes {} or {} arguments, {} given", keyword.text, needed, needed + 1, given),
-           has_dst ? (reduces ? "write `reduce_scatter(src, dst, op)`, with a group number after it if you need one"
-                              : "write `all_gather(src, dst)`, with a group number after it if you need one")
-                   : (reduces ? "write `all_reduce(b, op)`, with a group number after it if you need one"
-                              : "write `broadcast(b, root)`, with a group number after it if you need one"));
+    report(
+        Code::WrongArgumentCount, keyword,
+        fmt::format("`{}` takes {} or {} arguments, {} given", keyword.text, needed, needed + 1,
+                    given),
+        has_dst
+            ? (reduces
+                   ? "write `reduce_scatter(src, dst, op)`, with a group number after it if you "
+                     "need one"
+                   : "write `all_gather(src, dst)`, with a group number after it if you need one")
+            : (reduces
+                   ? "write `all_reduce(b, op)`, with a group number after it if you need one"
+                   : "write `broadcast(b, root)`, with a group number after it if you need one"));
     complete = false;
   }
   expect_semicolon();

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators, literals and names.
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "text/number.hpp"
 #include "text/parser.hpp"
+#include "vyre/ir/semantics.hpp"
 
 namespace vyre::text {
 
 namespace {
 
-constexpr uint32_t kMaxDepth = 128;
-// With the limit on statements this bounds what a text of 16 MiB costs, here and in later stages.
-constexpr size_t kMaxExpressions = 1'000'000;
+constexpr size_t kLargeProgram = size_t{1} << 18;
 
 std::optional<ir::BinaryOp> binary_operator(TokenKind kind) {
   switch (kind) {
@@ -41,22 +40,36 @@ std::optional<ir::BinaryOp> binary_operator(TokenKind kind) {
 
 }  // namespace
 
-Parser::Nesting::Nesting(Parser& p) : parser(p), fits(++p.nesting_ <= kMaxDepth) {}
+Parser::Nesting::Nesting(Parser& p) : parser(p), fits(++p.nesting_ <= ir::kMaxExprDepth) {}
 
 // ---- nodes
 
 Parser::Value Parser::make(ir::Expr expr, const Token& where, uint32_t depth) {
   if (panicking_) return poison(where);
-  if (depth > kMaxDepth) return too_deep(where);
-  if (program_.exprs.size() >= kMaxExpressions) too_large(where, "1,000,000 operands and operators");
+  if (depth > ir::kMaxExprDepth) return too_deep(where);
+  if (program_.exprs.size() + program_.stmts.size() >= ir::kMaxNodes)
+    too_large(where, fmt::format("{} operands, operators and statements", ir::kMaxNodes));
+  if (program_.exprs.size() == kLargeProgram) reserve_for_large();
   return {program_.add(std::move(expr), loc(where)), depth};
 }
 
-Parser::Value Parser::poison(const Token& where) { return {program_.add(ir::Expr{ir::Poison{}}, loc(where)), 1}; }
+// Doubling a large vector needs three times its size for a moment, more than a text may cost.
+void Parser::reserve_for_large() {
+  static constexpr size_t kSlack = 4 * size_t{ir::kMaxStatements};
+  program_.exprs.reserve(ir::kMaxNodes + kSlack);
+  program_.positions.exprs.reserve(ir::kMaxNodes + kSlack);
+  program_.positions.locs.reserve(ir::kMaxNodes + kSlack);
+}
+
+Parser::Value Parser::poison(const Token& where) {
+  return {program_.add(ir::Expr{ir::Poison{}}, loc(where)), 1};
+}
 
 Parser::Value Parser::too_deep(const Token& where) {
   if (!depth_reported_) {
-    report(Code::ExpressionTooDeep, where, fmt::format("the expression is more than {} nodes deep", kMaxDepth), "give parts of it a name with `let`");
+    report(Code::ExpressionTooDeep, where,
+           fmt::format("the expression is more than {} nodes deep", ir::kMaxExprDepth),
+           "give parts of it a name with `let`");
     depth_reported_ = true;
   }
   skip_expression();
@@ -81,12 +94,16 @@ Parser::Value Parser::parse_binary(int min_precedence) {
     const Token sign = tok_;
     advance();
     if (ir::is_comparison(*op) && compared && !chained) {
-      report(Code::ChainedComparison, sign, fmt::format("comparisons do not chain, but `{}` follows a comparison", sign.text), "join two comparisons with `&&`, or use parentheses");
+      report(Code::ChainedComparison, sign,
+             fmt::format("comparisons do not chain, but `{}` follows a comparison", sign.text),
+             "join two comparisons with `&&`, or use parentheses");
       chained = true;
     }
     const Value right = parse_binary(ir::precedence_of(*op) + 1);
     compared = ir::is_comparison(*op);
-    left = chained && compared ? poison(sign) : make(ir::Binary{*op, left.id, right.id}, sign, std::max(left.depth, right.depth) + 1);
+    left = chained && compared ? poison(sign)
+                               : make(ir::Binary{*op, left.id, right.id}, sign,
+                                      std::max(left.depth, right.depth) + 1);
   }
   return left;
 }
@@ -96,7 +113,8 @@ Parser::Value Parser::parse_cast() {
   while (!panicking_ && at_word("as")) {
     const Token word = tok_;
     advance();
-    if (const auto type = parse_type(false)) value = make(ir::Cast{*type, value.id}, word, value.depth + 1);
+    if (const auto type = parse_type(false))
+      value = make(ir::Cast{*type, value.id}, word, value.depth + 1);
   }
   return value;
 }
@@ -111,7 +129,8 @@ Parser::Value Parser::parse_unary() {
   }
   const Token sign = tok_;
   advance();
-  if (op == ir::UnaryOp::Neg && (at(TokenKind::Int) || at(TokenKind::Float))) return parse_literal(&sign);
+  if (op == ir::UnaryOp::Neg && (at(TokenKind::Int) || at(TokenKind::Float)))
+    return parse_literal(&sign);
   const Nesting nesting(*this);
   if (!nesting.fits) return too_deep(sign);
   const Value operand = parse_unary();
@@ -143,11 +162,15 @@ Parser::Value Parser::parse_literal(const Token* minus) {
   const Token token = tok_;
   advance();
   Token where = minus != nullptr ? *minus : token;
-  if (minus != nullptr && minus->line == token.line) where.length = token.column + token.length - minus->column;
+  if (minus != nullptr && minus->line == token.line)
+    where.length = token.column + token.length - minus->column;
   if (token.bad) return poison(where);
   auto number = read_number(token.text);
   if (!number) return poison(where);
-  if (number->decimal) return make(ir::FloatLiteral{std::move(number->digits), number->exponent, minus != nullptr, number->suffix}, where, 1);
+  if (number->decimal)
+    return make(ir::FloatLiteral{std::move(number->digits), number->exponent, minus != nullptr,
+                                 number->suffix},
+                where, 1);
   return make(ir::IntLiteral{number->magnitude, minus != nullptr, number->suffix}, where, 1);
 }
 
@@ -180,19 +203,27 @@ Symbol Parser::resolve(const Token& name, bool callable) {
   if (panicking_) return {};
   if (found.where == Found::Where::Hidden) {
     const bool buffer = found.symbol.kind == Symbol::Kind::Buffer;
-    Diagnostic* const error =
-        report(Code::BufferNotPassed, name, fmt::format("a function does not see the {} {} of the program", buffer ? "buffer" : "local", quoted(name.text)),
-               buffer ? fmt::format("pass it as a parameter, `{} : buffer {}[]`", name.text.substr(0, 60),
-                                    ir::name_of(program_.buffers[found.symbol.index].element))
-                      : "pass its value as a parameter");
+    Diagnostic* const error = report(
+        Code::BufferNotPassed, name,
+        fmt::format("a function does not see the {} {} of the program", buffer ? "buffer" : "local",
+                    quoted(name.text)),
+        buffer ? fmt::format("pass it as a parameter, `{} : buffer {}[]`", name.text.substr(0, 60),
+                             ir::name_of(program_.buffers[found.symbol.index].element))
+               : "pass its value as a parameter");
     note_declaration(error, found.symbol);
   } else if (ir::is_reserved(name.text)) {
-    report(Code::WrongKindOfName, name, fmt::format("{} is a word of the language, not a name", quoted(name.text)), "use a name that the program declares");
+    report(Code::WrongKindOfName, name,
+           fmt::format("{} is a word of the language, not a name", quoted(name.text)),
+           "use a name that the program declares");
     return {};
   } else {
-    const std::string_view meant = scopes_.nearest(name.text, callable);
-    report(Code::UnknownName, name, fmt::format("the {} {} is not declared", callable ? "function" : "name", quoted(name.text)),
-           meant.empty() ? (callable ? "declare it with `fn`" : "declare it before its use") : fmt::format("did you mean `{}`?", meant));
+    std::string_view meant = scopes_.nearest(name.text, callable);
+    if (meant.empty()) meant = nearest_builtin(name.text, callable);
+    report(
+        Code::UnknownName, name,
+        fmt::format("the {} {} is not declared", callable ? "function" : "name", quoted(name.text)),
+        meant.empty() ? (callable ? "declare it with `fn`" : "declare it before its use")
+                      : fmt::format("did you mean `{}`?", meant));
   }
   scopes_.declare(name.text, {});
   return {};
@@ -231,18 +262,25 @@ Parser::Value Parser::parse_symbol(const Token& name, Symbol symbol) {
   const bool indexed = at(TokenKind::LBracket);
   const bool called = at(TokenKind::LParen);
   const std::optional<ir::Memory> memory = memory_of(symbol);
-  if (symbol.kind == Symbol::Kind::Scalar && !indexed && !called) return make(ir::LocalRef{ir::LocalId{symbol.index}}, name, 1);
-  if (symbol.kind == Symbol::Kind::Const && !indexed && !called) return make(ir::ConstRef{ir::ConstId{symbol.index}}, name, 1);
+  if (symbol.kind == Symbol::Kind::Scalar && !indexed && !called)
+    return make(ir::LocalRef{ir::LocalId{symbol.index}}, name, 1);
+  if (symbol.kind == Symbol::Kind::Const && !indexed && !called)
+    return make(ir::ConstRef{ir::ConstId{symbol.index}}, name, 1);
   if (symbol.kind == Symbol::Kind::Fn && called) return parse_call(name, ir::FnId{symbol.index});
   if (memory && indexed) return parse_indexed(name, *memory);
   if (symbol.kind != Symbol::Kind::Unknown) {
     const std::string shown(name.text.substr(0, 60));
-    std::string message = fmt::format("{} is {} and cannot be {}", quoted(name.text), kind_of(symbol), called ? "called" : indexed ? "indexed" : "used as a value");
-    std::string fix = memory                               ? fmt::format("use an element, `{}[i]`", shown)
+    std::string message =
+        fmt::format("{} is {} and cannot be {}", quoted(name.text), kind_of(symbol),
+                    called    ? "called"
+                    : indexed ? "indexed"
+                              : "used as a value");
+    std::string fix = memory ? fmt::format("use an element, `{}[i]`", shown)
                       : symbol.kind == Symbol::Kind::Fn ? fmt::format("call it, `{}(...)`", shown)
-                      : called                             ? "call a function, or write an operator"
-                                                           : "remove the index, or name a buffer";
-    note_declaration(report(Code::WrongKindOfName, name, std::move(message), std::move(fix)), symbol);
+                      : called                          ? "call a function, or write an operator"
+                                                        : "remove the index, or name a buffer";
+    note_declaration(report(Code::WrongKindOfName, name, std::move(message), std::move(fix)),
+                     symbol);
   }
   discard_postfix();
   return poison(name);
@@ -260,7 +298,8 @@ Parser::Value Parser::parse_indexed(const Token& name, ir::Memory memory) {
 Parser::Value Parser::parse_builtin(const Token& name, ir::Builtin builtin) {
   if (ir::is_call(builtin)) {
     if (!at(TokenKind::LParen)) {
-      report(Code::UnexpectedToken, name, fmt::format("`{}` lacks its parentheses", name.text), fmt::format("write `{}()`", name.text));
+      report(Code::UnexpectedToken, name, fmt::format("`{}` lacks its parentheses", name.text),
+             fmt::format("write `{}()`", name.text));
       return poison(name);
     }
     std::vector<Value> values;
@@ -268,23 +307,31 @@ Parser::Value Parser::parse_builtin(const Token& name, ir::Builtin builtin) {
     return make(ir::BuiltinRef{builtin, 0}, name, 1);
   }
   if (!ir::has_axis(builtin)) {
-    if (!at(TokenKind::LParen) && !at(TokenKind::LBracket)) return make(ir::BuiltinRef{builtin, 0}, name, 1);
-    report(Code::WrongKindOfName, name, fmt::format("`{}` is a value and cannot be called or indexed", name.text), fmt::format("write `{}`", name.text));
+    if (!at(TokenKind::LParen) && !at(TokenKind::LBracket))
+      return make(ir::BuiltinRef{builtin, 0}, name, 1);
+    report(Code::WrongKindOfName, name,
+           fmt::format("`{}` is a value and cannot be called or indexed", name.text),
+           fmt::format("write `{}`", name.text));
     discard_postfix();
     return poison(name);
   }
   if (!at(TokenKind::Dot)) {
-    report(Code::UnexpectedToken, name, fmt::format("`{}` lacks its axis", name.text), fmt::format("write `{0}.x`, `{0}.y` or `{0}.z`", name.text));
+    report(Code::UnexpectedToken, name, fmt::format("`{}` lacks its axis", name.text),
+           fmt::format("write `{0}.x`, `{0}.y` or `{0}.z`", name.text));
     discard_postfix();
     return poison(name);
   }
   advance();
-  const size_t axis = at(TokenKind::Name) && tok_.text.size() == 1 ? std::string_view("xyz").find(tok_.text) : std::string_view::npos;
+  const size_t axis = at(TokenKind::Name) && tok_.text.size() == 1
+                          ? std::string_view("xyz").find(tok_.text)
+                          : std::string_view::npos;
   if (axis == std::string_view::npos) {
     if (!at(TokenKind::Name)) {
       unexpected("an axis", fmt::format("write `{0}.x`, `{0}.y` or `{0}.z`", name.text));
     } else {
-      report(Code::WrongKindOfName, tok_, fmt::format("`{}` has no axis {}", name.text, quoted(tok_.text)), fmt::format("write `{0}.x`, `{0}.y` or `{0}.z`", name.text));
+      report(Code::WrongKindOfName, tok_,
+             fmt::format("`{}` has no axis {}", name.text, quoted(tok_.text)),
+             fmt::format("write `{0}.x`, `{0}.y` or `{0}.z`", name.text));
       advance();
     }
     return poison(name);

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file, headers, constants, requirements and functions.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "text/parser.hpp"
+#include "vyre/ir/semantics.hpp"
 
 namespace vyre::text {
-
-namespace {
-constexpr size_t kMaxNameBytes = 255;
-constexpr uint32_t kMaxBlocks = 64;
-}  // namespace
 
 void Parser::parse_file() {
   if (at(TokenKind::End)) {
@@ -22,8 +18,10 @@ void Parser::parse_file() {
   if (at_word("program")) {
     advance();
   } else {
-    report(Code::UnexpectedToken, tok_, fmt::format("expected `program`, found {}", describe(tok_)), "start with `program name { ... }`");
-    // Two words in a row look like `program name` with a slip; an item, like a text without the frame.
+    report(Code::UnexpectedToken, tok_, fmt::format("expected `program`, found {}", describe(tok_)),
+           "start with `program name { ... }`");
+    // Two words in a row look like `program name` with a slip; an item, like a text without the
+    // frame.
     if (at(TokenKind::Name) && next_.kind == TokenKind::Name && !starts_statement(tok_)) {
       advance();
     } else if (!starts_statement(tok_)) {
@@ -33,16 +31,18 @@ void Parser::parse_file() {
   Token name = tok_;
   if (!starts_statement(tok_) || next_.kind == TokenKind::LBrace) {
     name = parse_new_name("program");
-    panicking_ = false;
-    program_.name = name.text;
+    program_.name = name.kind == TokenKind::Name ? name.text : "";
     program_.positions.program = loc(name);
+    panicking_ = panicking_ && at(TokenKind::End);
     if (at(TokenKind::LBrace)) open_.push_back({tok_, line_indent_});
     expect(TokenKind::LBrace, "after the name of the program");
+    if (at(TokenKind::End) && open_.empty()) return;
     panicking_ = false;
   }
   Items items;
   parse_items(items);
-  if (!workgroup_seen_) {
+  // A text that breaks off may have had one.
+  if (!workgroup_seen_ && !end_reported_) {
     report(Code::WorkgroupHeader, name, "the program has no workgroup size",
            "add a line such as `workgroup 256;`");
   }
@@ -64,13 +64,17 @@ void Parser::parse_items(Items& items) {
   }
 }
 
-// More text after the last brace is one mistake. It is read all the same, as if that brace were not there.
+// More text after the last brace is one mistake. It is read all the same, as if that brace were not
+// there.
 void Parser::after_program(const Token& closing) {
   if (!std::exchange(program_closed_, true)) {
     const bool second = at_word("program");
     Diagnostic* const error =
-        second ? report(Code::UnexpectedToken, tok_, "a second program in one file", "write one program per file")
-               : report(Code::UnexpectedToken, tok_, fmt::format("unexpected {} after the end of the program {}", describe(tok_), quoted(program_.name)),
+        second ? report(Code::UnexpectedToken, tok_, "a second program in one file",
+                        "write one program per file")
+               : report(Code::UnexpectedToken, tok_,
+                        fmt::format("unexpected {} after the end of the program {}", describe(tok_),
+                                    quoted(program_.name)),
                         "remove it, or the `}` that closes the program too early");
     if (error != nullptr) error->notes.push_back({position(closing), "the program ends here"});
     if (second) stop();
@@ -78,25 +82,26 @@ void Parser::after_program(const Token& closing) {
 }
 
 void Parser::parse_item(Items& items, Place place) {
-  static constexpr uint32_t kMaxStatements = 100'000;
   const Token start = tok_;
-  if (++statements_ > kMaxStatements) {
-    too_large(tok_, "100,000 statements and declarations");
-    return;
-  }
   bool blocks_follow = false;
   const auto handler = at(TokenKind::Name) ? handlers().find(tok_.text) : handlers().end();
   // A reserved word that was declared as a name (and reported there) goes on as that name.
-  const bool as_name = at(TokenKind::Name) && (next_.kind == TokenKind::Assign || next_.kind == TokenKind::LBracket) &&
+  const bool as_name = at(TokenKind::Name) &&
+                       (next_.kind == TokenKind::Assign || next_.kind == TokenKind::LBracket) &&
                        scopes_.find(tok_.text).where == Found::Where::Visible;
   if (handler != handlers().end() && !as_name) {
     static constexpr std::array kTopOnly = std::to_array<std::string_view>(
-        {"workgroup", "over", "const", "require", "fn", "in", "uniform", "inout", "out", "writeonly", "shared", "persistent"});
-    if (place == Place::Block && std::find(kTopOnly.begin(), kTopOnly.end(), tok_.text) != kTopOnly.end()) {
+        {"workgroup", "over", "const", "require", "fn", "in", "uniform", "inout", "out",
+         "writeonly", "shared", "persistent"});
+    const bool top_only = std::find(kTopOnly.begin(), kTopOnly.end(), tok_.text) != kTopOnly.end();
+    if (place == Place::Block && top_only) {
       report(Code::UnexpectedToken, tok_, fmt::format("`{}` stands inside a block", tok_.text),
              "move it out of all blocks, directly into the program");
     }
+    if (!count_item(top_only)) return;
     (this->*handler->second)(items);
+  } else if (!at(TokenKind::Semicolon) && !count_item(false)) {
+    return;
   } else if (at(TokenKind::Name)) {
     blocks_follow = next_.kind != TokenKind::Assign && next_.kind != TokenKind::LBracket;
     parse_name_statement(items);
@@ -104,17 +109,28 @@ void Parser::parse_item(Items& items, Place place) {
     parse_nested(items);
   } else if (at(TokenKind::Semicolon)) {
     report(Code::UnexpectedToken, tok_, "a `;` without a statement before it", "remove it");
-    while (accept(TokenKind::Semicolon)) {}
+    while (accept(TokenKind::Semicolon)) {
+    }
   } else {
     unexpected("a statement", "remove it, or complete the statement before it");
   }
   if (panicking_) synchronize(start, blocks_follow);
-  const bool stuck = tok_.text.data() == start.text.data() && !at(TokenKind::End) && !at(TokenKind::RBrace);
+  const bool stuck =
+      tok_.text.data() == start.text.data() && !at(TokenKind::End) && !at(TokenKind::RBrace);
   if (stuck) advance();
 }
 
+// False once there are more statements or declarations than a program may have.
+bool Parser::count_item(bool declaration) {
+  uint32_t& count = declaration ? declarations_ : statements_;
+  if (++count <= ir::kMaxStatements) return true;
+  too_large(tok_,
+            fmt::format("{} {}", ir::kMaxStatements, declaration ? "declarations" : "statements"));
+  return false;
+}
+
 const std::unordered_map<std::string_view, Parser::Handler>& Parser::handlers() {
-  static const std::unordered_map<std::string_view, Handler> map = {
+  static const std::unordered_map<std::string_view, Handler> kHandlers = {
       {"workgroup", &Parser::parse_workgroup},
       {"over", &Parser::parse_over},
       {"const", &Parser::parse_const},
@@ -148,17 +164,22 @@ const std::unordered_map<std::string_view, Parser::Handler>& Parser::handlers() 
       {"all_gather", &Parser::parse_collective},
       {"reduce_scatter", &Parser::parse_collective},
   };
-  return map;
+  return kHandlers;
 }
 
-// The region rule: statements that cannot stand alone at the top level are wrapped, all in one region.
+// The region rule: statements that cannot stand alone at the top level are wrapped, all in one
+// region.
 void Parser::wrap_top_level(Items& items) {
   if (!ir::top_level_stands(program_, items)) {
     const auto reported = [](const Diagnostic& d) { return d.code == Code::NestingTooDeep; };
-    if (deepest_block_ >= kMaxBlocks && std::none_of(diagnostics_.list().begin(), diagnostics_.list().end(), reported)) {
-      report(Code::NestingTooDeep, deepest_brace_,
-             fmt::format("blocks are nested more than {} deep, with the `region main` around the statements", kMaxBlocks),
-             "move the inner blocks into a function");
+    if (deepest_block_ >= ir::kMaxNesting &&
+        std::none_of(diagnostics_.list().begin(), diagnostics_.list().end(), reported)) {
+      report(
+          Code::NestingTooDeep, deepest_brace_,
+          fmt::format(
+              "blocks are nested more than {} deep, with the `region main` around the statements",
+              ir::kMaxNesting),
+          "move the inner blocks into a function");
     }
     const ir::Block body = program_.add_block(items);
     const ir::LocId where = program_.loc(items.front());
@@ -167,11 +188,12 @@ void Parser::wrap_top_level(Items& items) {
   program_.body = program_.add_block(items);
 }
 
-// A name where one is declared. A reserved word is reported and goes on as the name if what follows shows
-// that it was meant as one.
+// A name where one is declared. A reserved word is reported and goes on as the name if what follows
+// shows that it was meant as one.
 Token Parser::parse_new_name(std::string_view what) {
-  const bool follows = next_.kind == TokenKind::Assign || next_.kind == TokenKind::Colon || next_.kind == TokenKind::LParen ||
-                       next_.kind == TokenKind::LBrace || next_.kind == TokenKind::Semicolon ||
+  const bool follows = next_.kind == TokenKind::Assign || next_.kind == TokenKind::Colon ||
+                       next_.kind == TokenKind::LParen || next_.kind == TokenKind::LBrace ||
+                       next_.kind == TokenKind::Semicolon ||
                        (next_.kind == TokenKind::Name && next_.text == "in");
   const bool reserved = at(TokenKind::Name) && ir::is_reserved(tok_.text);
   if (!at(TokenKind::Name) || (reserved && !follows)) {
@@ -179,10 +201,14 @@ Token Parser::parse_new_name(std::string_view what) {
     return tok_;
   }
   if (reserved) {
-    report(Code::ReservedName, tok_, fmt::format("{} is a word of the language and cannot name a {}", quoted(tok_.text), what),
-           fmt::format("choose another name, such as `my_{}`", tok_.text));
-  } else if (tok_.text.size() > kMaxNameBytes) {
-    report(Code::NameTooLong, tok_, fmt::format("the name {} has {} bytes, more than {}", quoted(tok_.text), tok_.text.size(), kMaxNameBytes),
+    report(
+        Code::ReservedName, tok_,
+        fmt::format("{} is a word of the language and cannot name a {}", quoted(tok_.text), what),
+        fmt::format("choose another name, such as `my_{}`", tok_.text));
+  } else if (tok_.text.size() > ir::kMaxNameBytes) {
+    report(Code::NameTooLong, tok_,
+           fmt::format("the name {} has {} bytes, more than {}", quoted(tok_.text),
+                       tok_.text.size(), ir::kMaxNameBytes),
            "choose a shorter name");
   }
   advance();
@@ -193,15 +219,18 @@ std::optional<ir::Type> Parser::parse_type(bool storage_allowed) {
   if (panicking_) return std::nullopt;
   const auto type = at(TokenKind::Name) ? ir::type_from_name(tok_.text) : std::nullopt;
   if (!type) {
-    unexpected("a type", storage_allowed ? "use bool u32 i32 u64 i64 f32 f64 u8 i8 u16 i16 f16 bf16" : "use bool u32 i32 u64 i64 f32 f64");
+    unexpected("a type", storage_allowed ? "use bool u32 i32 u64 i64 f32 f64 u8 i8 u16 i16 f16 bf16"
+                                         : "use bool u32 i32 u64 i64 f32 f64");
     return std::nullopt;
   }
   const Token name = tok_;
   advance();
   if (!ir::is_storage(*type) || storage_allowed) return type;
   const ir::Type wide = ir::widened(*type);
-  report(Code::StorageTypeAsValue, name, fmt::format("the storage type `{}` is used for a value", ir::name_of(*type)),
-         fmt::format("use `{}`, the type that a load of `{}` gives", ir::name_of(wide), ir::name_of(*type)));
+  report(Code::StorageTypeAsValue, name,
+         fmt::format("the storage type `{}` is used for a value", ir::name_of(*type)),
+         fmt::format("use `{}`, the type that a load of `{}` gives", ir::name_of(wide),
+                     ir::name_of(*type)));
   return wide;
 }
 
@@ -215,7 +244,8 @@ void Parser::parse_axes(std::array<ir::ExprId, 3>& axes, Code code, std::string_
     if (count < axes.size()) {
       axes[count] = size;
     } else if (count == axes.size()) {
-      report(code, first, fmt::format("`{}` has more than 3 axes", what), "give at most three: x, y, z");
+      report(code, first, fmt::format("`{}` has more than 3 axes", what),
+             "give at most three: x, y, z");
     }
     ++count;
   } while (!panicking_ && accept(TokenKind::Comma));
@@ -228,8 +258,12 @@ void Parser::parse_workgroup(Items&) {
   std::array<ir::ExprId, 3> axes;
   const bool repeated = std::exchange(workgroup_seen_, true);
   if (repeated) {
-    Diagnostic* const error = report(Code::WorkgroupHeader, keyword, "the workgroup size is given twice", "keep one `workgroup` line");
-    if (error != nullptr) error->notes.push_back({program_.position(program_.positions.workgroup), "given here before"});
+    Diagnostic* const error =
+        report(Code::WorkgroupHeader, keyword, "the workgroup size is given twice",
+               "keep one `workgroup` line");
+    if (error != nullptr)
+      error->notes.push_back(
+          {program_.position(program_.positions.workgroup), "given here before"});
   }
   parse_axes(axes, Code::WorkgroupHeader, "workgroup");
   if (repeated) return;
@@ -243,8 +277,10 @@ void Parser::parse_over(Items&) {
   std::array<ir::ExprId, 3> axes;
   const bool repeated = std::exchange(over_seen_, true);
   if (repeated) {
-    Diagnostic* const error = report(Code::OverHeader, keyword, "the `over` clause is given twice", "keep one `over` line");
-    if (error != nullptr) error->notes.push_back({program_.position(program_.positions.over), "given here before"});
+    Diagnostic* const error = report(Code::OverHeader, keyword, "the `over` clause is given twice",
+                                     "keep one `over` line");
+    if (error != nullptr)
+      error->notes.push_back({program_.position(program_.positions.over), "given here before"});
   }
   parse_axes(axes, Code::OverHeader, "over");
   if (repeated) return;
@@ -260,7 +296,8 @@ void Parser::parse_const(Items&) {
   if (panicking_) return;
   const uint32_t index = declared_index(name);
   if (at(TokenKind::Assign)) {
-    unexpected("`:` and a type", fmt::format("write the type, as in `const {} : u32 = ...`", name.text.substr(0, kMaxNameBytes)));
+    unexpected("`:` and a type", fmt::format("write the type, as in `const {} : u32 = ...`",
+                                             name.text.substr(0, ir::kMaxNameBytes)));
     return;
   }
   expect(TokenKind::Colon, "and a type after the name of a constant");
@@ -270,8 +307,10 @@ void Parser::parse_const(Items&) {
     const Token bracket = tok_;
     advance();
     if (!at(TokenKind::RBracket)) {
-      syntax_error(Code::UnexpectedToken, tok_, fmt::format("a size for the table {}, found {}", quoted(name.text), describe(tok_)),
-                   "leave the brackets empty; a table has as many elements as values");
+      syntax_error(
+          Code::UnexpectedToken, tok_,
+          fmt::format("a size for the table {}, found {}", quoted(name.text), describe(tok_)),
+          "leave the brackets empty; a table has as many elements as values");
     }
     expect_close(TokenKind::RBracket, bracket);
   }
@@ -308,6 +347,13 @@ ir::Range Parser::parse_table_values() {
     values.push_back(parse_expr());
   } while (!panicking_ && accept(TokenKind::Comma));
   expect_close(TokenKind::RBrace, brace);
+  if (panicking_) {
+    // The brace of the table is not the one of a block: recovery must not stop at it.
+    while (!at(TokenKind::End) && !at(TokenKind::RBrace) && !at(TokenKind::Semicolon) &&
+           !(tok_.own_line && starts_statement(tok_)))
+      advance();
+    accept(TokenKind::RBrace);
+  }
   return program_.add_values(values);
 }
 
@@ -318,7 +364,8 @@ void Parser::parse_require(Items&) {
   require.condition = parse_expr();
   require.buffers_before = std::min(buffers_seen_, static_cast<uint32_t>(program_.buffers.size()));
   expect(TokenKind::Comma, "and a message after the condition");
-  if (!panicking_ && expect(TokenKind::String, "that says what is required") && !prev_.bad) require.message = unescape(prev_.text);
+  if (!panicking_ && expect(TokenKind::String, "that says what is required") && !prev_.bad)
+    require.message = unescape(prev_.text);
   expect_semicolon();
   program_.add(std::move(require), loc(keyword));
 }
@@ -328,11 +375,19 @@ void Parser::parse_require(Items&) {
 void Parser::parse_fn(Items&) {
   advance();
   const Token name = parse_new_name("function");
-  if (panicking_ && !recover_to_block()) return;
+  if (panicking_ && (at(TokenKind::LParen) || next_.kind == TokenKind::LParen)) {
+    if (!at(TokenKind::LParen)) advance();
+    panicking_ = false;
+  }
   const uint32_t index = declared_index(name);
   const bool outer = std::exchange(in_function_, true);
   scopes_.enter_function();
   const std::vector<ir::LocalId> params = parse_params();
+  // A mistake among the parameters must not lose the result type: every `return` would be wrong.
+  while (panicking_ && !at(TokenKind::Arrow) && !at(TokenKind::LBrace) && !at(TokenKind::RBrace) &&
+         !at(TokenKind::Semicolon) && !at(TokenKind::End))
+    advance();
+  if (at(TokenKind::Arrow)) panicking_ = false;
   std::optional<ir::Type> result;
   if (!panicking_ && accept(TokenKind::Arrow)) result = parse_type(false);
   if (recover_to_block()) {
@@ -370,16 +425,18 @@ void Parser::parse_param(std::vector<ir::LocalId>& params) {
     local.kind = ir::Local::Kind::BufferParam;
   }
   const bool buffer = local.kind == ir::Local::Kind::BufferParam;
-  if (const auto type = parse_type(buffer)) local.type = *type;
+  if (const auto type = parse_type(buffer)) local.type = type;
   if (!panicking_ && !buffer && at(TokenKind::LBracket)) {
     unexpected("`,` or `)`", "write `buffer` before the type to pass a buffer");
     local.kind = ir::Local::Kind::BufferParam;
   }
   if (!panicking_ && buffer) {
     const Token bracket = tok_;
-    if (expect(TokenKind::LBracket, "after the element type")) expect_close(TokenKind::RBracket, bracket);
+    if (expect(TokenKind::LBracket, "after the element type"))
+      expect_close(TokenKind::RBracket, bracket);
   }
-  const auto kind = local.kind == ir::Local::Kind::BufferParam ? Symbol::Kind::BufferParam : Symbol::Kind::Scalar;
+  const auto kind =
+      local.kind == ir::Local::Kind::BufferParam ? Symbol::Kind::BufferParam : Symbol::Kind::Scalar;
   const ir::LocalId id = program_.add(std::move(local), loc(name));
   scopes_.declare(name.text, {kind, id.value});
   params.push_back(id);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks, locals, assignments and control flow.
-#include <fmt/format.h>
-
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "text/parser.hpp"
+#include "vyre/ir/semantics.hpp"
 
 namespace vyre::text {
 
 namespace {
-
-constexpr uint32_t kMaxBlocks = 64;
 
 bool assign_operator(TokenKind kind, std::optional<ir::BinaryOp>& op) {
   switch (kind) {
@@ -34,9 +33,11 @@ bool assign_operator(TokenKind kind, std::optional<ir::BinaryOp>& op) {
 // ---- blocks
 
 bool Parser::enter_block(const Token& brace) {
-  if (blocks_ >= kMaxBlocks) {
+  if (blocks_ >= ir::kMaxNesting) {
     if (!std::exchange(blocks_reported_, true))
-      report(Code::NestingTooDeep, brace, fmt::format("blocks are nested more than {} deep", kMaxBlocks), "move the inner blocks into a function");
+      report(Code::NestingTooDeep, brace,
+             fmt::format("blocks are nested more than {} deep", ir::kMaxNesting),
+             "move the inner blocks into a function");
     return false;
   }
   ++blocks_;
@@ -50,7 +51,7 @@ bool Parser::enter_block(const Token& brace) {
 // Blocks that are too deep side by side are one mistake.
 void Parser::leave_block() {
   --blocks_;
-  if (blocks_ + 1 < kMaxBlocks) blocks_reported_ = false;
+  if (blocks_ + 1 < ir::kMaxNesting) blocks_reported_ = false;
 }
 
 ir::Block Parser::parse_block() {
@@ -72,7 +73,8 @@ ir::Block Parser::parse_block() {
   leave_block();
   if (at(TokenKind::RBrace)) {
     // Indentation tells which brace lacks its partner, should one turn out to be missing.
-    if (!suspect_ && tok_.own_line && tok_.column < open_.back().indent) suspect_ = open_.back().brace;
+    if (!suspect_ && tok_.own_line && tok_.column < open_.back().indent)
+      suspect_ = open_.back().brace;
     advance();
   } else {
     report_unclosed();
@@ -116,7 +118,9 @@ void Parser::parse_let(Items& items) {
   }
   ir::ExprId value;
   if (!panicking_ && !at(TokenKind::Assign)) {
-    unexpected("`=` and a value", fmt::format("give {} a value, as in `{} {} = 0;`", quoted(name.text), keyword.text, name.text.substr(0, 60)));
+    unexpected("`=` and a value",
+               fmt::format("give {} a value, as in `{} {} = 0;`", quoted(name.text), keyword.text,
+                           name.text.substr(0, 60)));
   }
   if (!panicking_) {
     advance();
@@ -124,7 +128,8 @@ void Parser::parse_let(Items& items) {
   }
   // Declared also after an error, so that its uses are not reported as well.
   if (!value.valid()) value = poison(name).id;
-  ir::Local local{std::string(name.text), is_var ? ir::Local::Kind::Var : ir::Local::Kind::Let, type, {}};
+  ir::Local local{
+      std::string(name.text), is_var ? ir::Local::Kind::Var : ir::Local::Kind::Let, type, {}};
   const ir::LocalId id = program_.add(std::move(local), loc(name));
   scopes_.declare(name.text, {Symbol::Kind::Scalar, id.value});
   items.push_back(program_.add(ir::Stmt{ir::Let{id, value}}, loc(keyword)));
@@ -133,14 +138,18 @@ void Parser::parse_let(Items& items) {
 
 void Parser::parse_array(Items& items, const Token& keyword, const Token& name, ir::Type type) {
   if (keyword.text != "var") {
-    report(Code::UnexpectedToken, keyword, fmt::format("the array {} is declared with `let`", quoted(name.text)), "declare arrays with `var`");
+    report(Code::UnexpectedToken, keyword,
+           fmt::format("the array {} is declared with `let`", quoted(name.text)),
+           "declare arrays with `var`");
   }
   const Token bracket = tok_;
   advance();
   const ir::ExprId count = parse_expr();
   expect_close(TokenKind::RBracket, bracket);
-  if (!panicking_ && at(TokenKind::Assign)) unexpected("`;`", "leave out the value; an array starts as zeros");
-  const ir::LocalId id = program_.add(ir::Local{std::string(name.text), ir::Local::Kind::Array, type, count}, loc(name));
+  if (!panicking_ && at(TokenKind::Assign))
+    unexpected("`;`", "leave out the value; an array starts as zeros");
+  const ir::LocalId id = program_.add(
+      ir::Local{std::string(name.text), ir::Local::Kind::Array, type, count}, loc(name));
   scopes_.declare(name.text, {Symbol::Kind::Array, id.value});
   items.push_back(program_.add(ir::Stmt{ir::DeclareArray{id}}, loc(keyword)));
   expect_semicolon();
@@ -151,22 +160,30 @@ void Parser::parse_array(Items& items, const Token& keyword, const Token& name, 
 void Parser::parse_name_statement(Items& items) {
   const Token name = tok_;
   std::optional<ir::BinaryOp> op;
-  if (next_.kind == TokenKind::LParen || (name.text == "bitcast" && next_.kind == TokenKind::Less)) {
+  if (next_.kind == TokenKind::LParen ||
+      (name.text == "bitcast" && next_.kind == TokenKind::Less)) {
     const ir::ExprId value = parse_primary().id;
     items.push_back(program_.add(ir::Stmt{ir::Eval{value}}, loc(name)));
     expect_semicolon();
   } else if (next_.kind == TokenKind::LBracket || assign_operator(next_.kind, op)) {
     parse_assignment(items, name);
-  } else if (const auto builtin = ir::builtin_from_name(name.text); builtin && next_.kind == TokenKind::Dot) {
-    syntax_error(Code::AssignToImmutable, name, fmt::format("{} cannot be assigned", quoted(name.text)), "assign to a `var` of your own");
+  } else if (const auto builtin = ir::builtin_from_name(name.text);
+             builtin && next_.kind == TokenKind::Dot) {
+    syntax_error(Code::AssignToImmutable, name,
+                 fmt::format("{} cannot be assigned", quoted(name.text)),
+                 "assign to a `var` of your own");
   } else {
     std::string_view meant;
     for (const auto& [word, handler] : handlers())
-      if (edit_distance(name.text, word, 2) <= 2 && word.size() > 3 && (meant.empty() || word < meant)) meant = word;
-    std::string fix = meant.empty() ? std::string("write an assignment, a call or a statement") : fmt::format("did you mean `{}`?", meant);
+      if (edit_distance(name.text, word, 2) <= 2 && word.size() > 3 &&
+          (meant.empty() || word < meant))
+        meant = word;
+    std::string fix = meant.empty() ? std::string("write an assignment, a call or a statement")
+                                    : fmt::format("did you mean `{}`?", meant);
     if (scopes_.find(name.text).where == Found::Where::Visible) {
       advance();
-      unexpected(fmt::format("`=`, `[` or `(` after {}", quoted(name.text)), "assign to it, or use its value in a statement");
+      unexpected(fmt::format("`=`, `[` or `(` after {}", quoted(name.text)),
+                 "assign to it, or use its value in a statement");
     } else {
       unexpected("a statement", std::move(fix));
     }
@@ -189,7 +206,9 @@ void Parser::parse_assignment(Items& items, const Token& name) {
     const Element element = parse_element("an assignment");
     if (!parse_assign_operator(op)) return;
     const ir::ExprId value = parse_expr();
-    if (element.memory.valid()) items.push_back(program_.add(ir::Stmt{ir::Store{element.memory, element.index, op, value}}, loc(name)));
+    if (element.memory.valid())
+      items.push_back(
+          program_.add(ir::Stmt{ir::Store{element.memory, element.index, op, value}}, loc(name)));
   } else {
     const std::optional<ir::LocalId> local = assignable(name);
     advance();
@@ -208,16 +227,22 @@ std::optional<ir::LocalId> Parser::assignable(const Token& name) {
     case Symbol::Kind::Unknown: return std::nullopt;
     case Symbol::Kind::Scalar: return ir::LocalId{symbol.index};
     case Symbol::Kind::Const:
-      error = report(Code::AssignToImmutable, name, fmt::format("the constant {} cannot be assigned", quoted(name.text)), "use a `var`");
+      error = report(Code::AssignToImmutable, name,
+                     fmt::format("the constant {} cannot be assigned", quoted(name.text)),
+                     "use a `var`");
       break;
     case Symbol::Kind::Fn:
-      error = report(Code::WrongKindOfName, name, fmt::format("{} is a function and cannot be assigned", quoted(name.text)), "assign to a `var`");
+      error = report(Code::WrongKindOfName, name,
+                     fmt::format("{} is a function and cannot be assigned", quoted(name.text)),
+                     "assign to a `var`");
       break;
     case Symbol::Kind::Array:
     case Symbol::Kind::BufferParam:
     case Symbol::Kind::Table:
     case Symbol::Kind::Buffer:
-      error = report(Code::WrongKindOfName, name, fmt::format("{} is {} and cannot be assigned as a whole", quoted(name.text), kind_of(symbol)),
+      error = report(Code::WrongKindOfName, name,
+                     fmt::format("{} is {} and cannot be assigned as a whole", quoted(name.text),
+                                 kind_of(symbol)),
                      fmt::format("assign to an element, `{}[i] = ...`", name.text.substr(0, 60)));
       break;
   }
@@ -227,6 +252,15 @@ std::optional<ir::LocalId> Parser::assignable(const Token& name) {
 
 // ---- control flow
 
+// What is no condition followed by a block says nothing about its type.
+ir::ExprId Parser::parse_condition() {
+  const Token start = tok_;
+  const ir::ExprId condition = parse_expr();
+  if (panicking_ || at(TokenKind::LBrace)) return condition;
+  unexpected("`{`", at(TokenKind::Assign) ? "compare with `==`" : "add a block, `{ ... }`");
+  return poison(start).id;
+}
+
 void Parser::parse_if(Items& items) {
   if (const ir::StmtId chain = parse_if_chain(); chain.valid()) items.push_back(chain);
 }
@@ -235,16 +269,19 @@ ir::StmtId Parser::parse_if_chain() {
   const Token keyword = tok_;
   advance();
   ir::If statement;
-  statement.condition = parse_expr();
+  statement.condition = parse_condition();
   if (!recover_to_block()) return {};
   statement.then_block = parse_block();
   if (!panicking_ && at_word("else")) {
     advance();
     if (!at_word("if")) {
       statement.else_block = parse_block();
+    } else if (!count_item(false)) {
+      return {};
     } else if (enter_block(tok_)) {
       // An `else if` is an else block with one statement, and as deep as that.
-      if (const ir::StmtId rest = parse_if_chain(); rest.valid()) statement.else_block = program_.add_block(std::array{rest});
+      if (const ir::StmtId rest = parse_if_chain(); rest.valid())
+        statement.else_block = program_.add_block(std::array{rest});
       leave_block();
     } else {
       while (!at(TokenKind::End) && !at(TokenKind::RBrace) && !at(TokenKind::Semicolon)) {
@@ -261,7 +298,8 @@ ir::StmtId Parser::parse_if_chain() {
 }
 
 void Parser::parse_else(Items& items) {
-  report(Code::UnexpectedToken, tok_, "an `else` without an `if` before it", "remove it, or the statement between it and the block of its `if`");
+  report(Code::UnexpectedToken, tok_, "an `else` without an `if` before it",
+         "remove it, or the statement between it and the block of its `if`");
   advance();
   if (at_word("if")) {
     parse_if(items);
@@ -270,9 +308,27 @@ void Parser::parse_else(Items& items) {
   }
 }
 
+// `for (i = 0; i < n; i += 1) { ... }`: the whole loop is skipped, since its variable means nothing
+// here.
+void Parser::skip_c_style_for() {
+  report(Code::UnexpectedToken, tok_, "expected a loop variable, found `(`",
+         "write `for i in 0 .. n { ... }`");
+  size_t depth = 0;
+  do {
+    if (at(TokenKind::LParen)) ++depth;
+    if (at(TokenKind::RParen)) --depth;
+    advance();
+  } while (depth > 0 && !at(TokenKind::LBrace) && !at(TokenKind::RBrace) && !at(TokenKind::End));
+  if (at(TokenKind::LBrace)) skip_braces();
+}
+
 void Parser::parse_for(Items& items) {
   const Token keyword = tok_;
   advance();
+  if (at(TokenKind::LParen)) {
+    skip_c_style_for();
+    return;
+  }
   ir::For statement;
   const Token name = parse_new_name("loop variable");
   expect_word("in", "after the loop variable");
@@ -285,13 +341,16 @@ void Parser::parse_for(Items& items) {
   }
   if (!panicking_ && accept(TokenKind::At)) {
     statement.unroll = at_word("unroll");
-    if (!statement.unroll) report(Code::BadAttribute, tok_, fmt::format("a loop has no attribute {}", describe(tok_)), "use `@unroll`, or remove it");
+    if (!statement.unroll)
+      report(Code::BadAttribute, tok_, fmt::format("a loop has no attribute {}", describe(tok_)),
+             "use `@unroll`, or remove it");
     accept(TokenKind::Name);
   }
   if (!recover_to_block()) return;
   scopes_.push();
   const bool named = name.kind == TokenKind::Name;
-  statement.variable = program_.add(ir::Local{std::string(named ? name.text : "i"), ir::Local::Kind::For, {}, {}}, loc(name));
+  statement.variable = program_.add(
+      ir::Local{std::string(named ? name.text : "i"), ir::Local::Kind::For, {}, {}}, loc(name));
   if (named) scopes_.declare(name.text, {Symbol::Kind::Scalar, statement.variable.value});
   statement.body = parse_block();
   scopes_.pop();
@@ -301,7 +360,7 @@ void Parser::parse_for(Items& items) {
 void Parser::parse_while(Items& items) {
   const Token keyword = tok_;
   advance();
-  const ir::ExprId condition = parse_expr();
+  const ir::ExprId condition = parse_condition();
   if (!recover_to_block()) return;
   const ir::Block body = parse_block();
   items.push_back(program_.add(ir::Stmt{ir::While{condition, body}}, loc(keyword)));
@@ -323,7 +382,8 @@ void Parser::parse_return(Items& items) {
   const ir::LocId where = loc(tok_);
   advance();
   ir::ExprId value;
-  const bool ends = at(TokenKind::Semicolon) || at(TokenKind::RBrace) || (tok_.own_line && starts_statement(tok_));
+  const bool ends = at(TokenKind::Semicolon) || at(TokenKind::RBrace) ||
+                    (tok_.own_line && starts_statement(tok_));
   if (!ends) value = parse_expr();
   items.push_back(program_.add(ir::Stmt{ir::Return{value}}, where));
   expect_semicolon();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/parser.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace vyre::text {
 
@@ -31,20 +31,22 @@ std::string_view spelling_of(TokenKind kind) {
 }
 
 bool declares_local(const Token& token) {
-  return token.kind == TokenKind::Name && (token.text == "let" || token.text == "var" || token.text == "const" || token.text == "fn");
+  return token.kind == TokenKind::Name && (token.text == "let" || token.text == "var" ||
+                                           token.text == "const" || token.text == "fn");
 }
 
 }  // namespace
 
-Parser::Parser(std::string_view source, std::string_view file)
-    : source_(source), file_(file), lexer_(source_, file_, &diagnostics_) {}
+Parser::Parser(std::string_view source, std::string_view file, Report wanted)
+    : source_(source), file_(file), wanted_(wanted), lexer_(source_, file_, &diagnostics_) {}
 
 Parsed Parser::run() {
   program_.positions.files.push_back(file_);
   if (source_.size() > kMaxTextBytes) {
-    diagnostics_.add(Code::TextTooLong, {file_, 1, 1, 1},
-                     fmt::format("the text has {} bytes, more than {}", source_.size(), kMaxTextBytes),
-                     "split the program, or pass large tables as buffers");
+    diagnostics_.add(
+        Code::TextTooLong, {file_, 1, 1, 1},
+        fmt::format("the text has {} bytes, more than {}", source_.size(), kMaxTextBytes),
+        "split the program, or pass large tables as buffers");
   } else {
     collect_declarations();
     tok_ = fetch();
@@ -79,7 +81,8 @@ void Parser::stop() {
 
 void Parser::too_large(const Token& token, std::string_view what) {
   panicking_ = false;
-  report(Code::TooManyStatements, token, fmt::format("the text has more than {}", what), "split the program, use loops and functions, and pass tables as buffers");
+  report(Code::TooManyStatements, token, fmt::format("the text has more than {}", what),
+         "split the program, use loops and functions, and pass tables as buffers");
   stop();
 }
 
@@ -99,15 +102,19 @@ bool Parser::accept(TokenKind kind) {
 bool Parser::expect(TokenKind kind, std::string_view where) {
   if (panicking_) return false;
   if (accept(kind)) return true;
-  unexpected(fmt::format("{} {}", spelling_of(kind), where), fmt::format("add {} here", spelling_of(kind)));
+  unexpected(fmt::format("{} {}", spelling_of(kind), where),
+             fmt::format("add {} here", spelling_of(kind)));
   return false;
 }
 
 bool Parser::expect_close(TokenKind kind, const Token& opener) {
   if (panicking_) return false;
   if (accept(kind)) return true;
-  Diagnostic* const error = unexpected(fmt::format("an operator, `,` or {}", spelling_of(kind)), fmt::format("close it with {}", spelling_of(kind)));
-  if (error != nullptr) error->notes.push_back({position(opener), fmt::format("{} is opened here", quoted(opener.text))});
+  Diagnostic* const error = unexpected(fmt::format("an operator, `,` or {}", spelling_of(kind)),
+                                       fmt::format("close it with {}", spelling_of(kind)));
+  if (error != nullptr)
+    error->notes.push_back(
+        {position(opener), fmt::format("{} is opened here", quoted(opener.text))});
   return false;
 }
 
@@ -136,7 +143,8 @@ void Parser::expect_semicolon() {
   Token end = prev_;
   end.column += prev_.length;
   end.length = 1;
-  report(Code::UnexpectedToken, end, fmt::format("expected `;` after {}", describe(prev_)), "add `;`");
+  report(Code::UnexpectedToken, end, fmt::format("expected `;` after {}", describe(prev_)),
+         "add `;`");
 }
 
 // ---- errors
@@ -151,10 +159,13 @@ ir::LocId Parser::loc(const Token& token) {
 
 Diagnostic* Parser::report(Code code, const Token& token, std::string message, std::string fix) {
   if (panicking_ || stopped_) return nullptr;
+  if (wanted_ == Report::Syntax && code > Code::BadTag && code != Code::TooManyStatements)
+    return nullptr;
   return &diagnostics_.add(code, position(token), std::move(message), std::move(fix));
 }
 
-Diagnostic* Parser::syntax_error(Code code, const Token& token, std::string message, std::string fix) {
+Diagnostic* Parser::syntax_error(Code code, const Token& token, std::string message,
+                                 std::string fix) {
   Diagnostic* error = nullptr;
   if (token.kind == TokenKind::End && !open_.empty()) {
     // A text that breaks off is one mistake, whatever was expected next.
@@ -168,15 +179,21 @@ Diagnostic* Parser::syntax_error(Code code, const Token& token, std::string mess
 }
 
 Diagnostic* Parser::unexpected(std::string_view expected, std::string fix) {
-  return syntax_error(Code::UnexpectedToken, tok_, fmt::format("expected {}, found {}", expected, describe(tok_)), std::move(fix));
+  return syntax_error(Code::UnexpectedToken, tok_,
+                      fmt::format("expected {}, found {}", expected, describe(tok_)),
+                      std::move(fix));
 }
 
 void Parser::report_unclosed() {
   if (end_reported_ || stopped_) return;
   end_reported_ = true;
   const Token& brace = suspect_ ? *suspect_ : open_.back().brace;
-  Diagnostic& error = diagnostics_.add(Code::UnclosedBlock, position(tok_), "the text ends inside a block that is not closed", "close it with `}`");
-  error.notes.push_back({position(brace), suspect_ ? "perhaps this `{`: a `}` further left closed it" : "this `{` is not closed"});
+  Diagnostic& error =
+      diagnostics_.add(Code::UnclosedBlock, position(tok_),
+                       "the text ends inside a block that is not closed", "close it with `}`");
+  error.notes.push_back({position(brace), suspect_
+                                              ? "perhaps this `{`: a `}` further left closed it"
+                                              : "this `{` is not closed"});
 }
 
 void Parser::note_declaration(Diagnostic* diagnostic, Symbol symbol) {
@@ -201,8 +218,8 @@ bool Parser::starts_statement(const Token& token) {
   return token.kind == TokenKind::Name && handlers().contains(token.text);
 }
 
-// Skips to where the next statement starts. `blocks_follow`: a `{` on the way starts a block to be read,
-// because the broken statement may have been one with a block.
+// Skips to where the next statement starts. `blocks_follow`: a `{` on the way starts a block to be
+// read, because the broken statement may have been one with a block.
 void Parser::synchronize(const Token& start, bool blocks_follow) {
   panicking_ = false;
   while (!at(TokenKind::End) && !at(TokenKind::RBrace)) {
@@ -214,16 +231,20 @@ void Parser::synchronize(const Token& start, bool blocks_follow) {
     }
     if (tok_.text.data() != start.text.data()) {
       if (declares_local(tok_)) return;
-      if (tok_.own_line && at(TokenKind::Name) && (starts_statement(tok_) || tok_.column <= start.column)) return;
+      if (tok_.own_line && at(TokenKind::Name) &&
+          (starts_statement(tok_) || tok_.column <= start.column))
+        return;
     }
     advance();
   }
 }
 
-// After an error in the head of a statement with a block: goes to the block, if it is still to come.
+// After an error in the head of a statement with a block: goes to the block, if it is still to
+// come.
 bool Parser::recover_to_block() {
   if (!panicking_) return true;
-  while (!at(TokenKind::End) && !at(TokenKind::RBrace) && !at(TokenKind::Semicolon) && !at(TokenKind::LBrace)) {
+  while (!at(TokenKind::End) && !at(TokenKind::RBrace) && !at(TokenKind::Semicolon) &&
+         !at(TokenKind::LBrace)) {
     if (tok_.own_line && starts_statement(tok_)) return false;
     advance();
   }
@@ -244,20 +265,25 @@ void Parser::skip_braces() {
 // To the end of the innermost brackets around the token, or of the expression.
 void Parser::skip_expression() {
   size_t brackets = 0;
-  while (!at(TokenKind::End) && !at(TokenKind::Semicolon) && !at(TokenKind::LBrace) && !at(TokenKind::RBrace)) {
+  while (!at(TokenKind::End) && !at(TokenKind::Semicolon) && !at(TokenKind::LBrace) &&
+         !at(TokenKind::RBrace)) {
     if (at(TokenKind::LParen) || at(TokenKind::LBracket)) ++brackets;
     if (at(TokenKind::RParen) || at(TokenKind::RBracket)) {
       if (brackets == 0) return;
       --brackets;
     }
     if (brackets == 0) {
-      if (at(TokenKind::Comma) || at(TokenKind::DotDot) || at(TokenKind::At) || at(TokenKind::Assign)) return;
+      if (at(TokenKind::Comma) || at(TokenKind::DotDot) || at(TokenKind::At) ||
+          at(TokenKind::Assign))
+        return;
       if (at_word("step") || at_word("over") || starts_statement(tok_)) return;
     }
     advance();
   }
 }
 
-Parsed parse(std::string_view source, std::string_view file) { return Parser(source, file).run(); }
+Parsed parse(std::string_view source, std::string_view file) {
+  return Parser(source, file).run();
+}
 
 }  // namespace vyre::text

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser: one pass of recursive descent over the tokens, straight into an ir::Program, after a quick
-// pass that collects the declarations visible in the whole program. Names are resolved on the way.
+// The parser: one pass of recursive descent over the tokens, straight into an ir::Program, after a
+// quick pass that collects the declarations visible in the whole program. Names are resolved on the
+// way.
 //
-// After a syntax error `panicking_` is set: parsing functions return at once, nothing more is reported, and
-// the loop over statements skips to where the next statement starts. One mistake gives one diagnostic.
+// After a syntax error `panicking_` is set: parsing functions return at once, nothing more is
+// reported, and the loop over statements skips to where the next statement starts. One mistake
+// gives one diagnostic.
 #pragma once
 
 #include <array>
@@ -21,7 +23,9 @@ namespace vyre::text {
 
 class Parser {
  public:
-  Parser(std::string_view source, std::string_view file);
+  // Syntax: reports only what keeps a text from being laid out.
+  enum class Report : uint8_t { All, Syntax };
+  Parser(std::string_view source, std::string_view file, Report wanted = Report::All);
   Parsed run();
 
  private:
@@ -57,7 +61,9 @@ class Parser {
   void advance();
   Token fetch();
   [[nodiscard]] bool at(TokenKind kind) const { return tok_.kind == kind; }
-  [[nodiscard]] bool at_word(std::string_view word) const { return at(TokenKind::Name) && tok_.text == word; }
+  [[nodiscard]] bool at_word(std::string_view word) const {
+    return at(TokenKind::Name) && tok_.text == word;
+  }
   bool accept(TokenKind kind);
   bool expect(TokenKind kind, std::string_view where);
   bool expect_close(TokenKind kind, const Token& opener);
@@ -92,6 +98,7 @@ class Parser {
   void parse_items(Items& items);
   void after_program(const Token& closing);
   void parse_item(Items& items, Place place);
+  bool count_item(bool declaration);
   void parse_workgroup(Items& items);
   void parse_over(Items& items);
   void parse_axes(std::array<ir::ExprId, 3>& axes, Code code, std::string_view what);
@@ -108,6 +115,8 @@ class Parser {
   // ---- parse_buffers.cpp
   void parse_buffer(Items& items);
   void parse_attribute(ir::Buffer& buffer, uint32_t& seen);
+  void skip_attribute(ir::Buffer& buffer);
+  void parse_attribute_value(ir::Buffer& buffer, const Token& name);
   void parse_range(ir::Buffer& buffer);
   void parse_locality(ir::Buffer& buffer);
   void parse_coalesce(ir::Buffer& buffer);
@@ -126,7 +135,9 @@ class Parser {
   void parse_if(Items& items);
   ir::StmtId parse_if_chain();
   void parse_else(Items& items);
+  ir::ExprId parse_condition();
   void parse_for(Items& items);
+  void skip_c_style_for();
   void parse_while(Items& items);
   void parse_break(Items& items);
   void parse_continue(Items& items);
@@ -161,9 +172,10 @@ class Parser {
   Value parse_indexed(const Token& name, ir::Memory memory);
   Value parse_builtin(const Token& name, ir::Builtin builtin);
   Value parse_bitcast();
-  Value make(ir::Expr expr, const Token& at, uint32_t depth);
-  Value poison(const Token& at);
-  Value too_deep(const Token& at);
+  Value make(ir::Expr expr, const Token& where, uint32_t depth);
+  void reserve_for_large();
+  Value poison(const Token& where);
+  Value too_deep(const Token& where);
   Symbol resolve(const Token& name, bool callable);
   std::optional<ir::Memory> memory_of(Symbol symbol) const;
   std::string kind_of(Symbol symbol) const;
@@ -185,6 +197,7 @@ class Parser {
 
   std::string_view source_;
   std::string file_;
+  Report wanted_;
   Diagnostics diagnostics_;
   ir::Program program_;
   Scopes scopes_;
@@ -200,20 +213,22 @@ class Parser {
   bool over_seen_ = false;
 
   std::vector<OpenBrace> open_;  // the program's own brace too
-  std::optional<Token> suspect_;  // an opening brace whose closing brace stands further left than its line
+  std::optional<Token>
+      suspect_;  // an opening brace whose closing brace stands further left than its line
   uint32_t line_indent_ = 1;
   bool end_reported_ = false;
   bool stopped_ = false;
   bool program_closed_ = false;
 
-  uint32_t nesting_ = 0;      // parentheses, calls, indices and unary operators around the token
+  uint32_t nesting_ = 0;  // parentheses, calls, indices and unary operators around the token
   bool depth_reported_ = false;
-  uint32_t blocks_ = 0;         // around the token
+  uint32_t blocks_ = 0;  // around the token
   bool blocks_reported_ = false;
   uint32_t deepest_block_ = 0;  // outside functions
   Token deepest_brace_;
   bool in_function_ = false;
   uint32_t statements_ = 0;
+  uint32_t declarations_ = 0;
 };
 
 }  // namespace vyre::text

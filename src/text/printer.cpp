@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Program to text. Writes bare tokens; the layout that formats people's texts gives them their shape.
-#include <fmt/format.h>
-
+// Program to text. Writes bare tokens; the layout that formats people's texts gives them their
+// shape.
 #include <string>
+
+#include <fmt/format.h>
 
 #include "base/match.hpp"
 #include "text/layout.hpp"
@@ -14,7 +15,66 @@ namespace vyre::text {
 
 namespace {
 
-using namespace ir;
+using ir::Arg;
+using ir::Assign;
+using ir::AsyncCopy;
+using ir::Atomic;
+using ir::Barrier;
+using ir::Binary;
+using ir::BinaryOp;
+using ir::Bitcast;
+using ir::Block;
+using ir::BoolLiteral;
+using ir::Break;
+using ir::Buffer;
+using ir::BuiltinRef;
+using ir::Call;
+using ir::Cast;
+using ir::Collective;
+using ir::CollectiveOp;
+using ir::Const;
+using ir::ConstRef;
+using ir::Continue;
+using ir::DeclareArray;
+using ir::Eval;
+using ir::Expr;
+using ir::ExprId;
+using ir::Fixpoint;
+using ir::FloatLiteral;
+using ir::Fn;
+using ir::For;
+using ir::If;
+using ir::IntLiteral;
+using ir::IntrinsicCall;
+using ir::kCastPrecedence;
+using ir::kUnaryPrecedence;
+using ir::Len;
+using ir::Let;
+using ir::Load;
+using ir::Local;
+using ir::LocalId;
+using ir::Locality;
+using ir::LocalRef;
+using ir::Memory;
+using ir::MemoryOrder;
+using ir::Nested;
+using ir::Poison;
+using ir::Program;
+using ir::Region;
+using ir::Require;
+using ir::Resume;
+using ir::Return;
+using ir::Scope;
+using ir::StmtId;
+using ir::Store;
+using ir::Subgroup;
+using ir::Trap;
+using ir::Type;
+using ir::Unary;
+using ir::UnaryOp;
+using ir::UniformLoad;
+using ir::Wait;
+using ir::While;
 
 // Twice what a valid program may have; deeper ones are cut off rather than overflow the stack.
 constexpr int kMaxDepth = 256;
@@ -43,10 +103,11 @@ class Printer {
   void attribute(std::string_view name, ExprId value);
   void requires_before(uint32_t buffers);
   void function(const Fn& fn);
-  void block(Block block);
+  void block(Block items);
   void stmt(StmtId id);
+  void async_copy(const AsyncCopy& s);
   void for_loop(const For& s);
-  void if_chain(const If& s);
+  void if_chain(const If& first);
   void fixpoint(const Fixpoint& s);
   void collective(const Collective& s);
   void expr(ExprId id, int min_precedence);
@@ -88,7 +149,8 @@ std::string Printer::program() {
   bool first = true;
   bool after_block = false;
   for (const StmtId id : program_.items(program_.body)) {
-    const bool has_block = std::holds_alternative<Region>(program_[id]) || std::holds_alternative<Fixpoint>(program_[id]);
+    const bool has_block = std::holds_alternative<Region>(program_[id]) ||
+                           std::holds_alternative<Fixpoint>(program_[id]);
     if (first || has_block || after_block) gap();
     stmt(id);
     first = false;
@@ -138,7 +200,8 @@ void Printer::buffer(const Buffer& b) {
   }
   if (b.live_out) put("@ live_out");
   if (b.locality != Locality::None) put("@ locality (", name_of(b.locality), ")");
-  if (b.coalesce_axis) put("@ coalesce (", std::string_view("xyz").substr(*b.coalesce_axis % 3, 1), ")");
+  if (b.coalesce_axis)
+    put("@ coalesce (", std::string_view("xyz").substr(*b.coalesce_axis % 3, 1), ")");
   put(";");
   line();
 }
@@ -146,7 +209,8 @@ void Printer::buffer(const Buffer& b) {
 // Requirements in their places among the buffers.
 void Printer::requires_before(uint32_t buffers) {
   const size_t first = next_require_;
-  while (next_require_ < program_.require_list.size() && program_.require_list[next_require_].buffers_before <= buffers) {
+  while (next_require_ < program_.require_list.size() &&
+         program_.require_list[next_require_].buffers_before <= buffers) {
     const Require& require = program_.require_list[next_require_++];
     if (next_require_ == first + 1) gap();
     put("require");
@@ -258,22 +322,25 @@ void Printer::stmt(StmtId id) {
         put("region", s.name);
         block(s.body);
       },
-      [&](const Barrier& s) { put("barrier", name_of(s.scope), ";"); }, [&](const Fixpoint& s) { fixpoint(s); },
-      [&](const AsyncCopy& s) {
-        put("async copy (", std::to_string(s.tag), ",", name(s.dst), ",");
-        expr(s.dst_index, 0);
-        put(",", name(s.src), ",");
-        values(std::array{s.src_index, s.count});
-        put(") ;");
-      },
+      [&](const Barrier& s) { put("barrier", name_of(s.scope), ";"); },
+      [&](const Fixpoint& s) { fixpoint(s); }, [&](const AsyncCopy& s) { async_copy(s); },
       [&](const Wait& s) { put("wait (", std::to_string(s.tag), ") ;"); },
       [&](const Trap& s) {
         put("trap (", std::to_string(s.tag), ",");
         expr(s.value, 0);
         put(") ;");
       },
-      [&](const Resume& s) { put("resume (", std::to_string(s.tag), ") ;"); }, [&](const Collective& s) { collective(s); });
+      [&](const Resume& s) { put("resume (", std::to_string(s.tag), ") ;"); },
+      [&](const Collective& s) { collective(s); });
   line();
+}
+
+void Printer::async_copy(const AsyncCopy& s) {
+  put("async copy (", std::to_string(s.tag), ",", name(s.dst), ",");
+  expr(s.dst_index, 0);
+  put(",", name(s.src), ",");
+  values(std::array{s.src_index, s.count});
+  put(") ;");
 }
 
 void Printer::if_chain(const If& first) {
@@ -322,7 +389,8 @@ void Printer::fixpoint(const Fixpoint& s) {
 void Printer::collective(const Collective& s) {
   put(name_of(s.op), "(", name(s.src));
   if (s.op == CollectiveOp::AllGather || s.op == CollectiveOp::ReduceScatter) put(",", name(s.dst));
-  if (s.op == CollectiveOp::AllReduce || s.op == CollectiveOp::ReduceScatter) put(",", name_of(s.reduce));
+  if (s.op == CollectiveOp::AllReduce || s.op == CollectiveOp::ReduceScatter)
+    put(",", name_of(s.reduce));
   if (s.op == CollectiveOp::Broadcast) {
     put(",");
     expr(s.root, 0);
@@ -345,21 +413,25 @@ void Printer::values(std::span<const ExprId> ids) {
 
 void Printer::expr(ExprId id, int min_precedence) {
   if (depth_ >= kMaxDepth) {
-    put("...");
+    put("_");
     return;
   }
   ++depth_;
   match(
-      program_[id], [&](const IntLiteral& e) { put(write_number(e)); }, [&](const FloatLiteral& e) { put(write_number(e)); },
-      [&](const BoolLiteral& e) { put(e.value ? "true" : "false"); }, [&](const LocalRef& e) { put(program_[e.local].name); },
+      program_[id], [&](const IntLiteral& e) { put(write_number(e)); },
+      [&](const FloatLiteral& e) { put(write_number(e)); },
+      [&](const BoolLiteral& e) { put(e.value ? "true" : "false"); },
+      [&](const LocalRef& e) { put(program_[e.local].name); },
       [&](const ConstRef& e) { put(program_[e.constant].name); },
       [&](const BuiltinRef& e) {
         put(name_of(e.builtin));
         if (has_axis(e.builtin)) put(".", std::string_view("xyz").substr(e.axis % 3, 1));
         if (is_call(e.builtin)) put("( )");
       },
-      [&](const Len& e) { put("len (", name(e.memory), ")"); }, [&](const Load& e) { element(e.memory, e.index); },
-      [&](const Unary& e) { unary(e, min_precedence); }, [&](const Binary& e) { binary(e, min_precedence); },
+      [&](const Len& e) { put("len (", name(e.memory), ")"); },
+      [&](const Load& e) { element(e.memory, e.index); },
+      [&](const Unary& e) { unary(e, min_precedence); },
+      [&](const Binary& e) { binary(e, min_precedence); },
       [&](const Cast& e) {
         if (min_precedence > kCastPrecedence) put("(");
         expr(e.operand, kCastPrecedence);
@@ -397,7 +469,8 @@ void Printer::expr(ExprId id, int min_precedence) {
 
 void Printer::unary(const Unary& e, int min_precedence) {
   const Expr& operand = program_[e.operand];
-  const bool literal = std::holds_alternative<IntLiteral>(operand) || std::holds_alternative<FloatLiteral>(operand);
+  const bool literal =
+      std::holds_alternative<IntLiteral>(operand) || std::holds_alternative<FloatLiteral>(operand);
   // Without parentheses the sign would become part of the literal.
   const bool keep_apart = e.op == UnaryOp::Neg && literal;
   if (min_precedence > kUnaryPrecedence) put("(");
@@ -434,15 +507,21 @@ void Printer::call(const Call& e) {
   for (const Arg& arg : program_.arguments(e.args)) {
     if (!first) put(",");
     first = false;
-    match(arg, [&](const ExprId& value) { expr(value, 0); }, [&](const Memory& memory) { put(name(memory)); });
+    match(
+        arg, [&](const ExprId& value) { expr(value, 0); },
+        [&](const Memory& memory) { put(name(memory)); });
   }
   put(")");
 }
 
 }  // namespace
 
-std::string print(const Program& program) { return layout(Printer(program).program()); }
+std::string print(const Program& program) {
+  return layout(Printer(program).program());
+}
 
-std::string print_expr(const Program& program, ExprId expr) { return layout_line(Printer(program).expression(expr)); }
+std::string print_expr(const Program& program, ExprId expr) {
+  return layout_line(Printer(program).expression(expr));
+}
 
 }  // namespace vyre::text

@@ -45,13 +45,15 @@ void Scopes::leave_function() {
 Found Scopes::find(std::string_view name) const {
   using Where = Found::Where;
   const auto local = innermost_.find(name);
-  if (local != innermost_.end() && local->second >= function_base()) return {Where::Visible, locals_[local->second].symbol};
+  if (local != innermost_.end() && local->second >= function_base())
+    return {Where::Visible, locals_[local->second].symbol};
   const auto global = globals_.find(name);
   if (global != globals_.end()) {
     const bool hidden = in_function() && global->second.kind == Symbol::Kind::Buffer;
     return {hidden ? Where::Hidden : Where::Visible, global->second};
   }
-  if (in_function() && local != innermost_.end() && locals_[local->second].symbol.kind != Symbol::Kind::Unknown)
+  if (in_function() && local != innermost_.end() &&
+      locals_[local->second].symbol.kind != Symbol::Kind::Unknown)
     return {Where::Hidden, locals_[local->second].symbol};
   if (in_function() && top_locals_.contains(name)) return {Where::Hidden, {}};
   return {};
@@ -68,7 +70,8 @@ std::string_view Scopes::nearest(std::string_view name, bool callable) const {
   size_t tried = 0;
   const auto consider = [&](std::string_view candidate, Symbol symbol) {
     ++tried;
-    if (symbol.kind == Symbol::Kind::Unknown || (symbol.kind == Symbol::Kind::Fn) != callable) return;
+    if (symbol.kind == Symbol::Kind::Unknown || (symbol.kind == Symbol::Kind::Fn) != callable)
+      return;
     if (candidate == name || candidate.size() > kMaxNameBytes) return;
     const size_t distance = edit_distance(name, candidate, best_distance - 1);
     // A name of which every letter changed is not a likely reading.
@@ -77,12 +80,38 @@ std::string_view Scopes::nearest(std::string_view name, bool callable) const {
       best_distance = distance;
     }
   };
-  for (size_t i = locals_.size(); i > function_base() && tried <= kMaxCandidates && best_distance > 1; --i)
+  for (size_t i = locals_.size();
+       i > function_base() && tried <= kMaxCandidates && best_distance > 1; --i)
     consider(locals_[i - 1].name, locals_[i - 1].symbol);
-  for (size_t i = 0; i < global_names_.size() && tried <= kMaxCandidates && best_distance > 1; ++i) {
+  for (size_t i = 0; i < global_names_.size() && tried <= kMaxCandidates && best_distance > 1;
+       ++i) {
     const Symbol symbol = globals_.at(global_names_[i]);
     if (!in_function() || symbol.kind != Symbol::Kind::Buffer) consider(global_names_[i], symbol);
   }
+  return best;
+}
+
+std::string_view nearest_builtin(std::string_view name, bool callable) {
+  const size_t limit = name.size() <= 3 ? 1 : 2;
+  std::string_view best;
+  size_t best_distance = limit + 1;
+  const auto consider = [&](std::string_view candidate) {
+    const size_t distance = edit_distance(name, candidate, best_distance - 1);
+    if (distance >= best_distance || distance >= candidate.size()) return;
+    best = candidate;
+    best_distance = distance;
+  };
+  if (!callable) {
+    for (int i = 0; i < ir::kBuiltinCount; ++i) consider(ir::name_of(static_cast<ir::Builtin>(i)));
+    return best;
+  }
+  for (int i = 0; i < ir::kIntrinsicCount; ++i)
+    consider(ir::name_of(static_cast<ir::Intrinsic>(i)));
+  for (int i = 0; i < ir::kAtomicCount; ++i) consider(ir::name_of(static_cast<ir::AtomicOp>(i)));
+  for (int i = 0; i < ir::kSubgroupOpCount; ++i)
+    consider(ir::name_of(static_cast<ir::SubgroupOp>(i)));
+  for (const std::string_view other : {"len", "bitcast", "grid_load", "workgroup_load"})
+    consider(other);
   return best;
 }
 
@@ -101,7 +130,8 @@ size_t edit_distance(std::string_view a, std::string_view b, size_t limit) {
     for (size_t j = 1; j <= b.size(); ++j) {
       const size_t changed = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
       row[j] = std::min({changed, previous[j] + 1, row[j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
       smallest = std::min(smallest, row[j]);
     }
     if (smallest > limit) return limit + 1;

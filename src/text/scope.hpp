@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a name stands for at a place in the text. Declarations of the program are visible everywhere,
-// locals from their declaration to the end of their block; a function body sees neither buffers nor the
-// locals around it. Looking up, declaring and leaving a block take constant time per name.
+// What a name stands for at a place in the text. Declarations of the program are visible
+// everywhere, locals from their declaration to the end of their block; a function body sees neither
+// buffers nor the locals around it. Looking up, declaring and leaving a block take constant time
+// per name.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,11 @@ struct Symbol {
 };
 
 struct Found {
-  enum class Where : uint8_t { Nowhere, Visible, Hidden };  // Hidden: it exists, but not for this function
+  enum class Where : uint8_t {
+    Nowhere,
+    Visible,
+    Hidden
+  };  // Hidden: it exists, but not for this function
   Where where = Where::Nowhere;
   Symbol symbol;
 };
@@ -43,7 +48,8 @@ class Scopes {
   void leave_function();
 
   [[nodiscard]] Found find(std::string_view name) const;
-  // The visible name that looks most like `name`, or nothing. Functions if `callable`, others if not.
+  // The visible name that looks most like `name`, or nothing. Functions if `callable`, others if
+  // not.
   [[nodiscard]] std::string_view nearest(std::string_view name, bool callable) const;
 
  private:
@@ -64,6 +70,9 @@ class Scopes {
   std::vector<size_t> marks_;
   std::vector<size_t> function_bases_;  // size of locals_ at each enter_function
 };
+
+// The built-in function (if `callable`) or value that looks most like `name`, or nothing.
+std::string_view nearest_builtin(std::string_view name, bool callable);
 
 // Changes of one letter that turn `a` into `b`; gives up, with limit + 1, above `limit`.
 size_t edit_distance(std::string_view a, std::string_view b, size_t limit);

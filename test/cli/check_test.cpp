@@ -111,19 +111,19 @@ TEST(Check, Json) {
   const Outcome outcome = run_vyre({"check", "--json", good, bad});
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_EQ(outcome.err, "");
-  const Json document = outcome.json();
+  Json document = outcome.json();
   EXPECT_EQ(document["schema"], 1);
   EXPECT_EQ(document["command"], "check");
   EXPECT_EQ(document["ok"], false);
   ASSERT_EQ(document["files"].size(), 2U);
-  const Json& first = document["files"][0];
+  Json first = document["files"][0];
   EXPECT_EQ(first["file"], good);
   EXPECT_EQ(first["ok"], true);
   EXPECT_EQ(first["digest"].get<std::string>().size(), 64U);
   EXPECT_EQ(first["diagnostics"], Json::array());
   EXPECT_EQ(first["program"]["name"], "double_all");
   EXPECT_EQ(first["program"]["workgroup"], Json::array({64}));
-  const Json& second = document["files"][1];
+  Json second = document["files"][1];
   EXPECT_EQ(second["ok"], false);
   EXPECT_TRUE(second["digest"].is_null());
   ASSERT_EQ(second["diagnostics"].size(), 2U);
@@ -132,7 +132,7 @@ TEST(Check, Json) {
   EXPECT_EQ(second["diagnostics"][0]["column"], 12);
   EXPECT_EQ(second["diagnostics"][0]["length"], 7);
 
-  const Json missing = run_vyre({"check", "--json", folder.path("none")}).json();
+  Json missing = run_vyre({"check", "--json", folder.path("none")}).json();
   EXPECT_EQ(missing["files"][0]["error"]["exit_code"], 11);
   EXPECT_EQ(run_vyre({"check", "--json", good}).json()["ok"], true);
 }
@@ -143,7 +143,7 @@ TEST(Check, SarifToAFileAndToStdout) {
   const Outcome to_file = run_vyre({"check", bad, "--sarif", folder.path("log.sarif")});
   EXPECT_EQ(to_file.exit_code, 3);
   EXPECT_THAT(to_file.err, HasSubstr("error[V020]")) << "the text output stays";
-  const Json log = Json::parse(folder.read("log.sarif"));
+  Json log = Json::parse(folder.read("log.sarif"));
   EXPECT_EQ(log["version"], "2.1.0");
   ASSERT_EQ(log["runs"][0]["results"].size(), 2U);
   EXPECT_EQ(log["runs"][0]["results"][0]["ruleId"], "V020");
@@ -170,7 +170,7 @@ TEST(Check, EncodedProgramsToo) {
   const std::string good = folder.write("good.vyre", kGood);
   const std::string bytes = folder.path("good.bytes");
   ASSERT_EQ(run_vyre({"print", good, "--as", "bytes", "-o", bytes}).exit_code, 0);
-  const Json from_text = run_vyre({"check", "--json", good}).json();
+  Json from_text = run_vyre({"check", "--json", good}).json();
   const Outcome outcome = run_vyre({"check", "--json", bytes});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.json()["files"][0]["digest"], from_text["files"][0]["digest"]);

@@ -44,7 +44,7 @@ TEST(Completion, EveryScriptKnowsEveryCommand) {
 }
 
 TEST(Completion, Json) {
-  const Json document = run_vyre({"completion", "bash", "--json"}).json();
+  Json document = run_vyre({"completion", "bash", "--json"}).json();
   EXPECT_EQ(document["schema"], 1);
   EXPECT_EQ(document["shell"], "bash");
   EXPECT_EQ(document["script"], script_for("bash"));
@@ -65,11 +65,12 @@ class BashCompletion : public testing::Test {
     std::string array = "vyre";
     for (const std::string& word : words) array += " '" + word + "'";
     const std::string command = fmt::format(
-        "cd '{}' && source ./script && COMP_WORDS=({}) COMP_CWORD={} && _vyre 2>&1 && "
-        "printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        "cd '{}' && source ./script && COMP_WORDS=({}) COMP_CWORD={} && "
+        "{{ _vyre; printf '%s\\n' \"${{COMPREPLY[@]}}\"; }}",
         folder_.path(""), array, words.size());
     const Outcome outcome = run_program("bash", {"--norc", "-c", command});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
     return lines_of(outcome.out);
   }
 

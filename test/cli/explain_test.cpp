@@ -25,7 +25,7 @@ TEST(Explain, PrintsThePageForEverySpelling) {
 TEST(Explain, EveryCodeHasAPage) {
   for (const CodeInfo& info : all_codes()) {
     const std::string code(text_of(info.code));
-    const Json document = run_vyre({"explain", code, "--json"}).json();
+    Json document = run_vyre({"explain", code, "--json"}).json();
     ASSERT_TRUE(document["page"].is_string()) << code << " has no page under docs/explain";
     EXPECT_THAT(document["page"].get<std::string>(), HasSubstr(code));
   }
@@ -43,7 +43,7 @@ TEST(Explain, ListsAllCodes) {
 }
 
 TEST(Explain, Json) {
-  const Json one = run_vyre({"explain", "V090", "--json"}).json();
+  Json one = run_vyre({"explain", "V090", "--json"}).json();
   EXPECT_EQ(one["schema"], 1);
   EXPECT_EQ(one["command"], "explain");
   EXPECT_EQ(one["ok"], true);
@@ -51,7 +51,7 @@ TEST(Explain, Json) {
   EXPECT_EQ(one["name"], "Unused");
   EXPECT_EQ(one["severity"], "warning");
   EXPECT_TRUE(one["title"].is_string());
-  const Json all = run_vyre({"explain", "--json"}).json();
+  Json all = run_vyre({"explain", "--json"}).json();
   EXPECT_EQ(all["codes"].size(), all_codes().size());
   EXPECT_EQ(all["codes"][0]["code"], "V001");
 }

@@ -85,18 +85,18 @@ TEST(Print, PlacesThatCannotBeReadOrWritten) {
 TEST(Print, Json) {
   const Folder folder;
   const std::string path = folder.write("good.vyre", kGood);
-  const Json text = run_vyre({"print", path, "--json"}).json();
+  Json text = run_vyre({"print", path, "--json"}).json();
   EXPECT_EQ(text["schema"], 1);
   EXPECT_EQ(text["command"], "print");
   EXPECT_EQ(text["ok"], true);
   EXPECT_EQ(text["as"], "text");
   EXPECT_EQ(text["text"], run_vyre({"print", path}).out);
   EXPECT_EQ(text["digest"].get<std::string>().size(), 64U);
-  const Json bytes = run_vyre({"print", path, "--json", "--as", "bytes"}).json();
+  Json bytes = run_vyre({"print", path, "--json", "--as", "bytes"}).json();
   EXPECT_EQ(bytes["bytes"].get<std::string>().size(),
             2 * run_vyre({"print", path, "--as", "bytes"}).out.size());
   EXPECT_TRUE(run_vyre({"print", path, "--json", "--as", "json"}).json()["program"].is_object());
-  const Json file = run_vyre({"print", path, "--json", "-o", folder.path("out")}).json();
+  Json file = run_vyre({"print", path, "--json", "-o", folder.path("out")}).json();
   EXPECT_EQ(file["output"], folder.path("out"));
   EXPECT_FALSE(file.contains("text"));
 

@@ -100,7 +100,7 @@ void collect(int pid, Outcome& outcome) {
 }
 
 Outcome run_on_terminal(const std::string& program, std::vector<std::string> arguments,
-                        const Setup& setup) {
+                        const Surroundings& around) {
   const int master = checked(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), "posix_openpt");
   checked(::grantpt(master), "grantpt");
   checked(::unlockpt(master), "unlockpt");
@@ -109,8 +109,9 @@ Outcome run_on_terminal(const std::string& program, std::vector<std::string> arg
   ::tcgetattr(terminal, &settings);
   settings.c_oflag &= ~static_cast<tcflag_t>(OPOST);  // no carriage returns added
   ::tcsetattr(terminal, TCSANOW, &settings);
-  const int in = unnamed_file(setup.input);
-  const int pid = start(program, std::move(arguments), setup.environment, {in, terminal, terminal});
+  const int in = unnamed_file(around.input);
+  const int pid =
+      start(program, std::move(arguments), around.environment, {in, terminal, terminal});
   ::close(in);
   ::close(terminal);
   Outcome outcome;
@@ -129,21 +130,21 @@ Json Outcome::json() const {
 }
 
 Outcome run_program(const std::string& program, std::vector<std::string> arguments,
-                    const Setup& setup) {
-  if (setup.terminal) return run_on_terminal(program, std::move(arguments), setup);
-  const int in = unnamed_file(setup.input);
+                    const Surroundings& around) {
+  if (around.terminal) return run_on_terminal(program, std::move(arguments), around);
+  const int in = unnamed_file(around.input);
   const int err = unnamed_file();
   int out = -1;
-  if (!setup.stdout_path.empty()) {
-    out = checked(::open(setup.stdout_path.c_str(), O_WRONLY | O_CLOEXEC), "open stdout");
-  } else if (!setup.close_stdout) {
+  if (!around.stdout_path.empty()) {
+    out = checked(::open(around.stdout_path.c_str(), O_WRONLY | O_CLOEXEC), "open stdout");
+  } else if (!around.close_stdout) {
     out = unnamed_file();
   }
   Outcome outcome;
-  collect(start(program, std::move(arguments), setup.environment, {in, out, err}), outcome);
+  collect(start(program, std::move(arguments), around.environment, {in, out, err}), outcome);
   ::close(in);
   outcome.err = read_from_start(err);
-  if (out >= 0 && setup.stdout_path.empty()) {
+  if (out >= 0 && around.stdout_path.empty()) {
     outcome.out = read_from_start(out);
   } else if (out >= 0) {
     ::close(out);
@@ -151,8 +152,8 @@ Outcome run_program(const std::string& program, std::vector<std::string> argumen
   return outcome;
 }
 
-Outcome run_vyre(std::vector<std::string> arguments, const Setup& setup) {
-  return run_program(VYRE_BINARY, std::move(arguments), setup);
+Outcome run_vyre(std::vector<std::string> arguments, const Surroundings& around) {
+  return run_program(VYRE_BINARY, std::move(arguments), around);
 }
 
 Outcome run_waiting(std::vector<std::string> arguments, const std::function<void(int pid)>& act) {

@@ -22,17 +22,17 @@ struct Outcome {
   [[nodiscard]] Json json() const;  // of `out`; a parse error is a JSON value that says so
 };
 
-struct Setup {
-  std::string input;                     // stdin
-  std::vector<std::string> environment;  // "NAME=value", added to a small fixed environment
-  std::string stdout_path;               // instead of being captured
+struct Surroundings {
+  std::string input{};                     // stdin
+  std::vector<std::string> environment{};  // "NAME=value", added to a small fixed environment
+  std::string stdout_path{};               // instead of being captured
   bool close_stdout = false;
   bool terminal = false;  // stdout and stderr are one terminal, seen in Outcome::out
 };
 
 Outcome run_program(const std::string& program, std::vector<std::string> arguments,
-                    const Setup& setup = {});
-Outcome run_vyre(std::vector<std::string> arguments, const Setup& setup = {});
+                    const Surroundings& around = {});
+Outcome run_vyre(std::vector<std::string> arguments, const Surroundings& around = {});
 
 // Starts vyre with an open stdin so that it waits, lets `act` do something to the process, and
 // collects what became of it.

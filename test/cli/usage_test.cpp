@@ -96,7 +96,7 @@ TEST(Usage, ABadChoiceListsTheGoodOnes) {
 TEST(Usage, ErrorsAreADocumentToo) {
   const Outcome outcome = run_vyre({"--json", "chekc"});
   EXPECT_EQ(outcome.exit_code, 2);
-  const Json document = outcome.json();
+  Json document = outcome.json();
   EXPECT_EQ(document["schema"], 1);
   EXPECT_EQ(document["ok"], false);
   EXPECT_EQ(document["error"]["exit_code"], 2);
@@ -111,7 +111,7 @@ TEST(Version, TextAndJson) {
               testing::MatchesRegex("vyre [0-9]+\\.[0-9]+\\.[0-9]+ \\(.* build, .*\\)\n"));
   EXPECT_EQ(run_vyre({"--version"}).out, text.out);
 
-  const Json document = run_vyre({"version", "--json"}).json();
+  Json document = run_vyre({"version", "--json"}).json();
   EXPECT_EQ(document["schema"], 1);
   EXPECT_EQ(document["command"], "version");
   EXPECT_THAT(text.out, HasSubstr(document["version"].get<std::string>()));

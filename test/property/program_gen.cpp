@@ -531,25 +531,20 @@ Program random_program(uint64_t seed, GenOptions options) {
 
 void mutate(Program& program, uint64_t seed) {
   Random rnd(seed);
-  switch (rnd.below(4)) {
-    case 0:
-      program.name += program.name.size() < kMaxNameBytes ? "q" : "";
-      program.name.back() = program.name.back() == 'q' ? 'r' : 'q';
-      return;
-    case 1: {
-      std::vector<StmtId> items(program.items(program.body).begin(),
-                                program.items(program.body).end());
-      items.push_back(program.add(Stmt{Barrier{Scope::Grid}}));
-      program.body = program.add_block(items);
-      return;
-    }
-    default: {
-      // Every generated node is part of the program, and each has at least one literal or operator.
-      size_t at = rnd.below(program.exprs.size());
-      while (!change(program.exprs[at])) at = (at + 1) % program.exprs.size();
-      return;
-    }
+  const uint64_t choice = rnd.below(4);
+  if (choice == 0) {
+    program.name += program.name.size() < kMaxNameBytes ? "q" : "";
+    program.name.back() = program.name.back() == 'q' ? 'r' : 'q';
+    return;
   }
+  // Every generated node is part of the program, so a change of any of them counts.
+  const size_t first = rnd.below(program.exprs.size());
+  for (size_t i = 0; choice != 1 && i < program.exprs.size(); ++i)
+    if (change(program.exprs[(first + i) % program.exprs.size()])) return;
+  const auto top = program.items(program.body);
+  std::vector<StmtId> items(top.begin(), top.end());
+  items.push_back(program.add(Stmt{Barrier{Scope::Grid}}));
+  program.body = program.add_block(items);
 }
 
 }  // namespace vyre::property

@@ -48,6 +48,8 @@ class Diagnostics {
 
   Diagnostic& add(Code code, Position at, std::string message, std::string fix);
   void append(Diagnostics other);
+  // Names the file of diagnostics that have none, for programs that carry no positions.
+  void set_file(std::string_view file);
 
   [[nodiscard]] const std::vector<Diagnostic>& list() const { return list_; }
   [[nodiscard]] size_t errors() const { return errors_; }

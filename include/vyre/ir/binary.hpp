@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The binary form of a Program: canonical bytes. Equal programs have equal bytes whatever the order in which
-// their nodes were made; decode() accepts exactly the bytes that encode() gives and nothing else.
+// The binary form of a Program: canonical bytes. Equal programs have equal bytes whatever the order
+// in which their nodes were made; decode() accepts exactly the bytes that encode() gives and
+// nothing else.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +16,11 @@ namespace vyre::ir {
 
 inline constexpr uint32_t kBinaryVersion = 1;
 
-// The program must be free of Poison.
+// The program must be free of Poison. Any depth is encoded; decode() holds the limits.
 std::vector<std::byte> encode(const Program& program);
-// An Error is InvalidProgram with one diagnostic, V086 or V087, that names the byte offset.
+// An Error is InvalidProgram with one diagnostic whose message starts with the byte offset: V086 or
+// V087, or the code of the text for a limit or name (V007 V008 V009 V015 V022 V027 V061). Locals
+// are used only in their block.
 Result<Program> decode(std::span<const std::byte> bytes);
 // True if the bytes start like an encoded program (so that a tool can tell bytes from text).
 bool looks_encoded(std::span<const std::byte> bytes);

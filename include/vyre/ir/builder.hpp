@@ -251,13 +251,15 @@ class ProgramBuilder {
   template <class Result, class List, class F, size_t... I>
   Function typed_fn(const Name& name, std::initializer_list<Name> names, const F& body,
                     std::index_sequence<I...>) {
-    const auto name_of = [&](size_t i) {
+    [[maybe_unused]] const auto name_of = [&](size_t i) {
       return i < names.size() ? names.begin()[i] : Name("", name.where());
     };
     std::vector<ParamSpec> specs = {std::tuple_element_t<I, List>::spec(name_of(I))...};
     if (names.size() > sizeof...(I)) too_many_names(name, names.size(), sizeof...(I));
     return fn(name, specs, detail::result_type<Result>(),
-              [&](const Params& params) { body(std::tuple_element_t<I, List>(params, I)...); });
+              [&]([[maybe_unused]] const Params& params) {
+                body(std::tuple_element_t<I, List>(params, I)...);
+              });
   }
   void too_many_names(const Name& function, size_t names, size_t params);
 
