@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program text of 1 MiB costs: parse, check, print, format, encode, decode. The text repeats ordinary
-// code (guards, loops, functions, atomics, fixpoints), not one line over and over.
-#include <benchmark/benchmark.h>
-
+// What a program text of 1 MiB costs: parse, check, print, format, encode, decode. The text repeats
+// ordinary code (guards, loops, functions, atomics, fixpoints), not one line over and over.
 #include <string>
+
+#include <benchmark/benchmark.h>
 
 #include "vyre/check/check.hpp"
 #include "vyre/ir/binary.hpp"
@@ -15,18 +15,26 @@ using namespace vyre;
 
 std::string make_text(size_t bytes) {
   std::string text =
-      "program large {\n  workgroup 64;\n  over len(visited);\n  in row : u32[];\n  in col : u32[];\n  in weight : f32[];\n"
+      "program large {\n  workgroup 64;\n  over len(visited);\n  in row : u32[];\n  in col : "
+      "u32[];\n  in weight : f32[];\n"
       "  inout visited : u32[];\n  inout rank : f32[];\n  shared tile : u32[64];\n"
       "  require len(row) == len(visited) + 1, \"one more row\";\n"
-      "  fn mix(a : u32, b : u32) -> u32 {\n    let h = (a ^ b) * 2654435761;\n    return rotl(h, 13) ^ (h >> 7);\n  }\n";
+      "  fn mix(a : u32, b : u32) -> u32 {\n    let h = (a ^ b) * 2654435761;\n    return rotl(h, "
+      "13) ^ (h >> 7);\n  }\n";
   for (size_t i = 0; text.size() < bytes; ++i) {
     const std::string n = std::to_string(i);
     text += "  region step" + n +
-            " {\n    let v = gid.x;   // this lane's node\n    if v < len(visited) && atomic_load(visited[v]) == " + n +
-            " {\n      var sum = 0.0;\n      for e in row[v] .. row[v + 1] {\n        sum += weight[e] * 0.85;\n"
-            "        atomic_max(visited[col[e]], mix(e, " + n +
-            "));\n      }\n      rank[v] = select(sum > 1.0, 1.0, sum);\n    }\n    tile[lid.x] = mix(v, lid.x);\n"
-            "    barrier workgroup;\n    let other = tile[(lid.x + 1) % 64];\n    if other > 5 { rank[v] = rank[v] + 1.0; }\n  }\n"
+            " {\n    let v = gid.x;   // this lane's node\n    if v < len(visited) && "
+            "atomic_load(visited[v]) == " +
+            n +
+            " {\n      var sum = 0.0;\n      for e in row[v] .. row[v + 1] {\n        sum += "
+            "weight[e] * 0.85;\n"
+            "        atomic_max(visited[col[e]], mix(e, " +
+            n +
+            "));\n      }\n      rank[v] = select(sum > 1.0, 1.0, sum);\n    }\n    tile[lid.x] = "
+            "mix(v, lid.x);\n"
+            "    barrier workgroup;\n    let other = tile[(lid.x + 1) % 64];\n    if other > 5 { "
+            "rank[v] = rank[v] + 1.0; }\n  }\n"
             "  barrier grid;\n";
   }
   return text + "}\n";

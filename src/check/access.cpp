@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kinds of buffers may be read, written and updated atomically. Functions take buffers as parameters, so
-// each access is judged once per call with other buffers, with the actual buffer in place of the parameter.
-#include <fmt/core.h>
-
+// Which kinds of buffers may be read, written and updated atomically. Functions take buffers as
+// parameters, so each access is judged once per call with other buffers, with the actual buffer in
+// place of the parameter.
 #include <map>
 #include <set>
+
+#include <fmt/core.h>
 
 #include "check/state.hpp"
 
@@ -14,9 +15,15 @@ using namespace ir;
 
 namespace {
 
-bool readable(BufferKind kind) { return kind != BufferKind::WriteOnly; }
-bool writable(BufferKind kind) { return kind != BufferKind::In && kind != BufferKind::Uniform; }
-bool atomic_kind(BufferKind kind) { return writable(kind) && kind != BufferKind::WriteOnly; }
+bool readable(BufferKind kind) {
+  return kind != BufferKind::WriteOnly;
+}
+bool writable(BufferKind kind) {
+  return kind != BufferKind::In && kind != BufferKind::Uniform;
+}
+bool atomic_kind(BufferKind kind) {
+  return writable(kind) && kind != BufferKind::WriteOnly;
+}
 
 class Access {
  public:
@@ -45,10 +52,13 @@ class Access {
 
   template <class AnyId>
   void complain(Code code, AnyId at, Memory m, std::string message, std::string fix) {
-    if (!reported_.insert({p_.loc(at).value, static_cast<uint32_t>(code)}).second && p_.loc(at).valid()) return;
+    if (!reported_.insert({p_.loc(at).value, static_cast<uint32_t>(code)}).second &&
+        p_.loc(at).valid())
+      return;
     Diagnostic& d = s_.report(code, at, std::move(message), std::move(fix));
     const BufferId id = actual(m);
-    if (id.valid()) d.notes.push_back(s_.note(id, fmt::format("`{}` is declared here", p_[id].name)));
+    if (id.valid())
+      d.notes.push_back(s_.note(id, fmt::format("`{}` is declared here", p_[id].name)));
     for (auto call = calls_.rbegin(); call != calls_.rend(); ++call)
       d.notes.push_back(s_.note(*call, "in this call"));
   }
@@ -57,7 +67,8 @@ class Access {
   void read(AnyId at, Memory m) {
     const BufferId id = actual(m);
     if (id.valid() && !readable(p_[id].kind))
-      complain(Code::AccessNotAllowed, at, m, fmt::format("`{}` is writeonly and cannot be read", p_[id].name),
+      complain(Code::AccessNotAllowed, at, m,
+               fmt::format("`{}` is writeonly and cannot be read", p_[id].name),
                fmt::format("declare it as `out {}`", p_[id].name));
   }
 
@@ -65,18 +76,22 @@ class Access {
   void write(AnyId at, Memory m) {
     const BufferId id = actual(m);
     if (id.valid() && !writable(p_[id].kind))
-      complain(Code::AccessNotAllowed, at, m, fmt::format("`{}` is `{}` and cannot be written", p_[id].name, name_of(p_[id].kind)),
+      complain(Code::AccessNotAllowed, at, m,
+               fmt::format("`{}` is `{}` and cannot be written", p_[id].name, name_of(p_[id].kind)),
                fmt::format("declare it as `inout {}`", p_[id].name));
   }
 
   void atomic(ExprId at, const Atomic& e) {
     const BufferId id = actual(e.memory);
     if (!is_buffer(e.memory)) {
-      complain(Code::AtomicNotAllowed, at, e.memory, fmt::format("`{}` is not a buffer, so no other lane can see it", name_of(p_, e.memory)),
-               "use plain loads and stores");
+      complain(
+          Code::AtomicNotAllowed, at, e.memory,
+          fmt::format("`{}` is not a buffer, so no other lane can see it", name_of(p_, e.memory)),
+          "use plain loads and stores");
     } else if (id.valid() && !atomic_kind(p_[id].kind)) {
       complain(Code::AtomicNotAllowed, at, e.memory,
-               fmt::format("`{}` is `{}` and cannot be used by atomics", p_[id].name, name_of(p_[id].kind)),
+               fmt::format("`{}` is `{}` and cannot be used by atomics", p_[id].name,
+                           name_of(p_[id].kind)),
                "use an inout, out, shared or persistent buffer");
     }
   }
@@ -85,14 +100,17 @@ class Access {
     const bool grid = e.scope == Scope::Grid;
     const std::string_view what = grid ? "grid_load" : "workgroup_load";
     if (!is_buffer(e.memory)) {
-      complain(Code::AccessNotAllowed, at, e.memory, fmt::format("`{}` reads buffers, and `{}` is none", what, name_of(p_, e.memory)),
+      complain(Code::AccessNotAllowed, at, e.memory,
+               fmt::format("`{}` reads buffers, and `{}` is none", what, name_of(p_, e.memory)),
                "read it directly");
       return;
     }
     const BufferId id = actual(e.memory);
     if (grid && id.valid() && p_[id].kind == BufferKind::Shared)
       complain(Code::AccessNotAllowed, at, e.memory,
-               fmt::format("`{}` is shared: each workgroup has its own, so there is no one element to load for the grid", p_[id].name),
+               fmt::format("`{}` is shared: each workgroup has its own, so there is no one element "
+                           "to load for the grid",
+                           p_[id].name),
                "use `workgroup_load`");
     read(at, e.memory);
   }
@@ -100,15 +118,21 @@ class Access {
   void expr(ExprId id) {
     const Expr& e = p_[id];
     for_each_operand(p_, e, [&](ExprId child) { expr(child); });
-    if (const auto* load = std::get_if<Load>(&e)) read(id, load->memory);
-    else if (const auto* a = std::get_if<Atomic>(&e)) atomic(id, *a);
-    else if (const auto* u = std::get_if<UniformLoad>(&e)) uniform_load(id, *u);
-    else if (std::holds_alternative<Call>(e)) pending_.push_back(id);
+    if (const auto* load = std::get_if<Load>(&e))
+      read(id, load->memory);
+    else if (const auto* a = std::get_if<Atomic>(&e))
+      atomic(id, *a);
+    else if (const auto* u = std::get_if<UniformLoad>(&e))
+      uniform_load(id, *u);
+    else if (std::holds_alternative<Call>(e))
+      pending_.push_back(id);
   }
 
-  // Calls are walked after the expression that holds them, so that recursion stays as shallow as the blocks.
+  // Calls are walked after the expression that holds them, so that recursion stays as shallow as
+  // the blocks.
   void walk_calls(size_t mark) {
-    for (size_t i = mark; i < pending_.size(); ++i) call(pending_[i], std::get<Call>(p_[pending_[i]]));
+    for (size_t i = mark; i < pending_.size(); ++i)
+      call(pending_[i], std::get<Call>(p_[pending_[i]]));
     pending_.resize(mark);
   }
 
@@ -158,14 +182,19 @@ class Access {
     for (Memory m : p_.memories(st.buffers)) {
       const BufferId buffer = actual(m);
       if (!is_buffer(m)) {
-        complain(Code::BadFixpointList, id, m, fmt::format("`{}` is not a buffer, so a `fixpoint` cannot watch it", name_of(p_, m)),
-                 "list inout, out, writeonly or persistent buffers");
-      } else if (buffer.valid() && (!writable(p_[buffer].kind) || p_[buffer].kind == BufferKind::Shared)) {
+        complain(
+            Code::BadFixpointList, id, m,
+            fmt::format("`{}` is not a buffer, so a `fixpoint` cannot watch it", name_of(p_, m)),
+            "list inout, out, writeonly or persistent buffers");
+      } else if (buffer.valid() &&
+                 (!writable(p_[buffer].kind) || p_[buffer].kind == BufferKind::Shared)) {
         complain(Code::BadFixpointList, id, m,
-                 fmt::format("`{}` is `{}`, so a `fixpoint` cannot watch it", p_[buffer].name, name_of(p_[buffer].kind)),
+                 fmt::format("`{}` is `{}`, so a `fixpoint` cannot watch it", p_[buffer].name,
+                             name_of(p_[buffer].kind)),
                  "list inout, out, writeonly or persistent buffers");
       } else if (buffer.valid() && !listed.insert(buffer.value).second) {
-        complain(Code::BadFixpointList, id, m, fmt::format("`{}` is listed twice", p_[buffer].name), "list each buffer once");
+        complain(Code::BadFixpointList, id, m, fmt::format("`{}` is listed twice", p_[buffer].name),
+                 "list each buffer once");
       }
     }
   }
@@ -173,35 +202,41 @@ class Access {
   void async(StmtId id, const AsyncCopy& st) {
     for (Memory m : {st.dst, st.src})
       if (!is_buffer(m)) {
-        complain(Code::BadAsyncCopy, id, m, fmt::format("`{}` is not a buffer", name_of(p_, m)), "copy between buffers and shared memory");
+        complain(Code::BadAsyncCopy, id, m, fmt::format("`{}` is not a buffer", name_of(p_, m)),
+                 "copy between buffers and shared memory");
         return;
       }
     write(id, st.dst);
     read(id, st.src);
     const BufferId dst = actual(st.dst);
     const BufferId src = actual(st.src);
-    if (dst.valid() && src.valid() && p_[dst].kind == BufferKind::Shared && p_[src].kind == BufferKind::Shared)
-      complain(Code::BadAsyncCopy, id, st.dst, fmt::format("`{}` and `{}` are both shared", p_[dst].name, p_[src].name),
+    if (dst.valid() && src.valid() && p_[dst].kind == BufferKind::Shared &&
+        p_[src].kind == BufferKind::Shared)
+      complain(Code::BadAsyncCopy, id, st.dst,
+               fmt::format("`{}` and `{}` are both shared", p_[dst].name, p_[src].name),
                "copy with a loop, or from or to a buffer that is not shared");
   }
 
   void collective(StmtId id, const Collective& st) {
     const auto member = [&](Memory m, bool reads, bool writes) {
       const BufferId buffer = actual(m);
-      if (is_buffer(m) && !buffer.valid()) return;   // a parameter of a function nobody calls
-      if (!is_buffer(m) || p_[buffer].kind == BufferKind::Shared || (reads && !readable(p_[buffer].kind)) ||
-          (writes && !writable(p_[buffer].kind)))
+      if (is_buffer(m) && !buffer.valid()) return;  // a parameter of a function nobody calls
+      if (!is_buffer(m) || p_[buffer].kind == BufferKind::Shared ||
+          (reads && !readable(p_[buffer].kind)) || (writes && !writable(p_[buffer].kind)))
         complain(Code::BadCollective, id, m,
                  fmt::format("`{}` cannot {} `{}`", name_of(st.op), writes ? "write" : "read",
                              buffer.valid() ? p_[buffer].name : name_of(p_, m)),
-                 writes ? "use an inout, out or persistent buffer" : "use an in, uniform, inout, out or persistent buffer");
+                 writes ? "use an inout, out or persistent buffer"
+                        : "use an in, uniform, inout, out or persistent buffer");
     };
     if (st.dst.valid()) {
       member(st.src, true, false);
       member(st.dst, false, true);
       const BufferId src = actual(st.src);
       if (src.valid() && src == actual(st.dst))
-        complain(Code::BadCollective, id, st.src, fmt::format("`{}` is both source and destination", p_[src].name), "use two buffers");
+        complain(Code::BadCollective, id, st.src,
+                 fmt::format("`{}` is both source and destination", p_[src].name),
+                 "use two buffers");
     } else {
       member(st.src, true, true);
     }
@@ -209,16 +244,18 @@ class Access {
 
   State& s_;
   const Program& p_;
-  std::map<uint32_t, BufferId> bound_;         // buffer parameter (LocalId) -> buffer, in the current call
-  std::set<std::vector<uint32_t>> seen_;       // function and buffers that were walked
+  std::map<uint32_t, BufferId> bound_;  // buffer parameter (LocalId) -> buffer, in the current call
+  std::set<std::vector<uint32_t>> seen_;  // function and buffers that were walked
   std::set<std::pair<uint32_t, uint32_t>> reported_;
   std::set<uint32_t> called_;
-  std::vector<ExprId> calls_;                  // around the current statement, outermost first
-  std::vector<ExprId> pending_;                // found in the current statement, not walked yet
+  std::vector<ExprId> calls_;    // around the current statement, outermost first
+  std::vector<ExprId> pending_;  // found in the current statement, not walked yet
 };
 
 }  // namespace
 
-void check_access(State& s) { Access(s).run(); }
+void check_access(State& s) {
+  Access(s).run();
+}
 
 }  // namespace vyre::check

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds proofs: walks the program with what comparisons, loop bounds and `require` say about numbers, and notes
-// for each access whether its index can leave the memory. A proof only uses values that cannot change behind the
-// lane's back: it holds whatever other lanes do.
+// Bounds proofs: walks the program with what comparisons, loop bounds and `require` say about
+// numbers, and notes for each access whether its index can leave the memory. A proof only uses
+// values that cannot change behind the lane's back: it holds whatever other lanes do.
 #include <fmt/core.h>
 
 #include "check/bounds_numbers.hpp"
@@ -57,9 +57,11 @@ class Bounds {
     const Symbol length = length_symbol(m);
     const Wide at_least = fixed ? *fixed : numbers_.facts.narrowed(length, {0, UINT32_MAX}).lo;
     if (range.hi < at_least)
-      return BoundsProof{BoundsProof::Kind::Range,
-                         fmt::format("the index is {} to {}, and `{}` has {}{} elements", static_cast<int64_t>(range.lo),
-                                     static_cast<int64_t>(range.hi), name_of(p_, m), fixed ? "" : "at least ", static_cast<int64_t>(at_least))};
+      return BoundsProof{
+          BoundsProof::Kind::Range,
+          fmt::format("the index is {} to {}, and `{}` has {}{} elements",
+                      static_cast<int64_t>(range.lo), static_cast<int64_t>(range.hi),
+                      name_of(p_, m), fixed ? "" : "at least ", static_cast<int64_t>(at_least))};
     if (fixed) return std::nullopt;
     for (const Upper& upper : numbers_.uppers(index)) {
       std::vector<LocId> because;
@@ -101,9 +103,12 @@ class Bounds {
     }
     for_each_operand(p_, e, [&](ExprId child) { expr(child); });
     int32_t& slot = s_.facts.expr_proofs[id.index()];
-    if (const auto* load = std::get_if<Load>(&e)) access(load->memory, load->index, slot);
-    else if (const auto* atomic = std::get_if<Atomic>(&e)) access(atomic->memory, atomic->index, slot);
-    else if (const auto* uniform = std::get_if<UniformLoad>(&e)) access(uniform->memory, uniform->index, slot);
+    if (const auto* load = std::get_if<Load>(&e))
+      access(load->memory, load->index, slot);
+    else if (const auto* atomic = std::get_if<Atomic>(&e))
+      access(atomic->memory, atomic->index, slot);
+    else if (const auto* uniform = std::get_if<UniformLoad>(&e))
+      access(uniform->memory, uniform->index, slot);
   }
 
   // ---- statements ----
@@ -123,10 +128,13 @@ class Bounds {
     if (const auto* loop = std::get_if<For>(&st)) return for_loop(*loop);
     if (const auto* loop = std::get_if<While>(&st)) return while_loop(*loop);
     for_each_operand(p_, st, [&](ExprId child) { expr(child); });
-    if (const auto* let = std::get_if<Let>(&st)) numbers_.define(let->local, let->value);
+    if (const auto* let = std::get_if<Let>(&st))
+      numbers_.define(let->local, let->value);
     else if (const auto* assign = std::get_if<Assign>(&st)) {
-      if (assign->op) numbers_.forget(assign->local);
-      else numbers_.define(assign->local, assign->value);
+      if (assign->op)
+        numbers_.forget(assign->local);
+      else
+        numbers_.define(assign->local, assign->value);
     } else if (const auto* store = std::get_if<Store>(&st)) {
       access(store->memory, store->index, s_.facts.stmt_proofs[id.index()]);
     } else if (const auto* fix = std::get_if<Fixpoint>(&st)) {
@@ -143,21 +151,25 @@ class Bounds {
     variables_in(st.condition, versions);
     for (const bool truth : {true, false}) {
       const auto mark = numbers_.facts.mark();
-      // A variable that the first branch assigned has another version now; the condition spoke of the old one.
+      // A variable that the first branch assigned has another version now; the condition spoke of
+      // the old one.
       if (unchanged(versions)) numbers_.assume(st.condition, truth);
       block(truth ? st.then_block : st.else_block);
       numbers_.facts.undo(mark);
     }
     if (!unchanged(versions)) return;
-    if (never_falls_through(p_, st.then_block)) numbers_.assume(st.condition, false);
-    else if (never_falls_through(p_, st.else_block)) numbers_.assume(st.condition, true);
+    if (never_falls_through(p_, st.then_block))
+      numbers_.assume(st.condition, false);
+    else if (never_falls_through(p_, st.else_block))
+      numbers_.assume(st.condition, true);
   }
 
   void for_loop(const For& st) {
     expr(st.first);
     expr(st.last);
     const auto mark = numbers_.facts.mark();
-    // The bounds are evaluated once, so what they say of variables is said before the body changes them.
+    // The bounds are evaluated once, so what they say of variables is said before the body changes
+    // them.
     numbers_.define_loop_variable(st);
     forget_assigned(st.body);
     block(st.body);
@@ -181,7 +193,8 @@ class Bounds {
   }
 
   void variables_in(ExprId id, std::vector<VersionOf>& out) const {
-    if (const auto* ref = std::get_if<LocalRef>(&p_[id]); ref != nullptr && p_[ref->local].kind == Local::Kind::Var)
+    if (const auto* ref = std::get_if<LocalRef>(&p_[id]);
+        ref != nullptr && p_[ref->local].kind == Local::Kind::Var)
       out.push_back({ref->local, numbers_.version(ref->local)});
     for_each_operand(p_, p_[id], [&](ExprId child) { variables_in(child, out); });
   }
@@ -198,6 +211,8 @@ class Bounds {
 
 }  // namespace
 
-void find_bounds(State& s) { Bounds(s).run(); }
+void find_bounds(State& s) {
+  Bounds(s).run();
+}
 
 }  // namespace vyre::check

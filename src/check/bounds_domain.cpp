@@ -9,10 +9,13 @@ namespace {
 constexpr Wide kMaxLength = UINT32_MAX;
 // How many comparisons in a row a proof may go through (a guard, a `let`, a `require` or two).
 constexpr int kMaxSteps = 4;
-// And how many it may look at in all, so that a program full of comparisons costs no more than a plain one.
+// And how many it may look at in all, so that a program full of comparisons costs no more than a
+// plain one.
 constexpr int kMaxLooks = 64;
 
-bool is_length(Symbol symbol) { return symbol >> 60 == static_cast<uint64_t>(SymbolKind::Length); }
+bool is_length(Symbol symbol) {
+  return symbol >> 60 == static_cast<uint64_t>(SymbolKind::Length);
+}
 }  // namespace
 
 void NumberFacts::undo(Mark mark) {
@@ -78,12 +81,14 @@ const std::vector<Upper>& NumberFacts::uppers(Symbol symbol) const {
   return it == known_.end() ? none : it->second.uppers;
 }
 
-bool NumberFacts::below(Symbol symbol, Wide offset, Symbol target, std::vector<ir::LocId>& because) const {
+bool NumberFacts::below(Symbol symbol, Wide offset, Symbol target,
+                        std::vector<ir::LocId>& because) const {
   int budget = kMaxLooks;
   return reach(symbol, offset, target, kMaxSteps, budget, because);
 }
 
-bool NumberFacts::reach(Symbol symbol, Wide offset, Symbol target, int steps, int& budget, std::vector<ir::LocId>& because) const {
+bool NumberFacts::reach(Symbol symbol, Wide offset, Symbol target, int steps, int& budget,
+                        std::vector<ir::LocId>& because) const {
   if (symbol == target) return offset <= -1;
   if (steps == 0 || --budget < 0) return false;
   for (const Upper& upper : uppers(symbol)) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known about numbers at one point of the program, for bounds proofs.
 //
-// A symbol stands for one unchanging number: a `let`, a loop variable, a parameter, a built-in id, the length of a
-// buffer, or a `var` between two assignments (each assignment starts a new version). Facts say in which interval a
-// symbol lies and which other symbols plus an offset it never exceeds. Numbers are mathematical integers; an
-// expression only has a linear form or an upper bound here if it provably does not wrap.
+// A symbol stands for one unchanging number: a `let`, a loop variable, a parameter, a built-in id,
+// the length of a buffer, or a `var` between two assignments (each assignment starts a new
+// version). Facts say in which interval a symbol lies and which other symbols plus an offset it
+// never exceeds. Numbers are mathematical integers; an expression only has a linear form or an
+// upper bound here if it provably does not wrap.
 #pragma once
 
 #include <cstdint>
@@ -63,8 +64,10 @@ class NumberFacts {
   [[nodiscard]] Interval narrowed(Symbol symbol, Interval known) const;
   [[nodiscard]] const std::vector<Upper>& uppers(Symbol symbol) const;
 
-  // True if symbol + offset <= target - 1 follows; the places it follows from are added to `because`.
-  [[nodiscard]] bool below(Symbol symbol, Wide offset, Symbol target, std::vector<ir::LocId>& because) const;
+  // True if symbol + offset <= target - 1 follows; the places it follows from are added to
+  // `because`.
+  [[nodiscard]] bool below(Symbol symbol, Wide offset, Symbol target,
+                           std::vector<ir::LocId>& because) const;
 
  private:
   struct Known {
@@ -75,10 +78,11 @@ class NumberFacts {
     std::vector<Upper> uppers;
   };
   Known& change(Symbol symbol);
-  bool reach(Symbol symbol, Wide offset, Symbol target, int steps, int& budget, std::vector<ir::LocId>& because) const;
+  bool reach(Symbol symbol, Wide offset, Symbol target, int steps, int& budget,
+             std::vector<ir::LocId>& because) const;
 
   std::unordered_map<Symbol, Known> known_;
-  std::vector<std::pair<Symbol, Known>> log_;   // the state before a change
+  std::vector<std::pair<Symbol, Known>> log_;  // the state before a change
 };
 
 }  // namespace vyre::check

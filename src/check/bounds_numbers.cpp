@@ -11,7 +11,9 @@ using namespace ir;
 
 namespace {
 
-bool inside(Interval inner, Interval outer) { return inner.lo >= outer.lo && inner.hi <= outer.hi; }
+bool inside(Interval inner, Interval outer) {
+  return inner.lo >= outer.lo && inner.hi <= outer.hi;
+}
 
 BinaryOp negated(BinaryOp op) {
   switch (op) {
@@ -38,22 +40,30 @@ Interval type_interval(Type type) {
   const uint32_t bits = bits_of(type);
   if (type == Type::Bool) return {0, 1};
   const bool with_sign = is_signed(type) || type == Type::I8 || type == Type::I16;
-  return with_sign ? Interval{-(Wide{1} << (bits - 1)), (Wide{1} << (bits - 1)) - 1} : Interval{0, (Wide{1} << bits) - 1};
+  return with_sign ? Interval{-(Wide{1} << (bits - 1)), (Wide{1} << (bits - 1)) - 1}
+                   : Interval{0, (Wide{1} << bits) - 1};
 }
 
 Numbers::Numbers(const State& s)
-    : s_(s), p_(s.p), versions_(p_.locals.size()), linear_of_(p_.locals.size()), condition_of_(p_.locals.size()) {}
+    : s_(s),
+      p_(s.p),
+      versions_(p_.locals.size()),
+      linear_of_(p_.locals.size()),
+      condition_of_(p_.locals.size()) {}
 
 std::optional<Wide> Numbers::constant(ExprId id) const {
   // Only what is cheap to see: literals and constants by themselves.
   const Expr& e = p_[id];
-  if (!std::holds_alternative<IntLiteral>(e) && !std::holds_alternative<ConstRef>(e)) return std::nullopt;
+  if (!std::holds_alternative<IntLiteral>(e) && !std::holds_alternative<ConstRef>(e))
+    return std::nullopt;
   const auto value = evaluate(p_, s_.facts, id);
   if (!value || !is_integer(value->type)) return std::nullopt;
   return is_signed(value->type) ? Wide{as_signed(*value)} : Wide{value->bits};
 }
 
-Symbol Numbers::symbol_of(LocalId local) const { return make_symbol(SymbolKind::Local, local.value, versions_[local.index()]); }
+Symbol Numbers::symbol_of(LocalId local) const {
+  return make_symbol(SymbolKind::Local, local.value, versions_[local.index()]);
+}
 
 Interval Numbers::builtin_interval(const BuiltinRef& b) const {
   const Wide most_groups = (Wide{1} << 31) - 1;
@@ -112,7 +122,8 @@ Interval Numbers::binary_interval(const Binary& e, Interval all) const {
       const auto by = constant(e.right);
       const auto width = type_of(e.left);
       if (!by || !width || *by < 0) return {0, a.hi};
-      return {a.lo >> (static_cast<uint32_t>(*by) & (bits_of(*width) - 1)), a.hi >> (static_cast<uint32_t>(*by) & (bits_of(*width) - 1))};
+      return {a.lo >> (static_cast<uint32_t>(*by) & (bits_of(*width) - 1)),
+              a.hi >> (static_cast<uint32_t>(*by) & (bits_of(*width) - 1))};
     }
     case BinaryOp::Shl: {
       const auto by = constant(e.right);
@@ -166,7 +177,8 @@ Interval Numbers::intrinsic_interval(const IntrinsicCall& e, Interval all) const
 
 Interval Numbers::interval(ExprId id) const {
   const auto type = type_of(id);
-  if (!type || !(is_integer(*type) || *type == Type::Bool)) return {-(Wide{1} << 64), Wide{1} << 64};
+  if (!type || !(is_integer(*type) || *type == Type::Bool))
+    return {-(Wide{1} << 64), Wide{1} << 64};
   const Interval all = type_interval(*type);
   if (const auto value = constant(id)) return {*value, *value};
   const Expr& e = p_[id];
@@ -174,12 +186,15 @@ Interval Numbers::interval(ExprId id) const {
     Interval known = facts.narrowed(symbol_of(ref->local), all);
     if (const auto& form = linear_of_[ref->local.index()]; form && form->symbol != kNoSymbol) {
       const Interval base = facts.narrowed(form->symbol, {-(Wide{1} << 64), Wide{1} << 64});
-      known = {std::max(known.lo, base.lo + form->offset), std::min(known.hi, base.hi + form->offset)};
+      known = {std::max(known.lo, base.lo + form->offset),
+               std::min(known.hi, base.hi + form->offset)};
     }
     return known;
   }
   if (const auto* builtin = std::get_if<BuiltinRef>(&e))
-    return facts.narrowed(make_symbol(SymbolKind::Builtin, static_cast<uint32_t>(builtin->builtin) * 4 + builtin->axis), builtin_interval(*builtin));
+    return facts.narrowed(make_symbol(SymbolKind::Builtin,
+                                      static_cast<uint32_t>(builtin->builtin) * 4 + builtin->axis),
+                          builtin_interval(*builtin));
   if (const auto* len = std::get_if<Len>(&e)) {
     const BufferId buffer = len->memory.buffer();
     if (buffer.valid() && s_.facts.buffers[buffer.index()].constant_count) {
@@ -210,7 +225,9 @@ std::optional<Linear> Numbers::linear(ExprId id) const {
     return form ? *form : Linear{symbol_of(ref->local), 0};
   }
   if (const auto* builtin = std::get_if<BuiltinRef>(&e))
-    return Linear{make_symbol(SymbolKind::Builtin, static_cast<uint32_t>(builtin->builtin) * 4 + builtin->axis), 0};
+    return Linear{make_symbol(SymbolKind::Builtin,
+                              static_cast<uint32_t>(builtin->builtin) * 4 + builtin->axis),
+                  0};
   if (const auto* len = std::get_if<Len>(&e)) {
     const Interval known = interval(id);
     if (known.lo == known.hi) return Linear{kNoSymbol, known.lo};
@@ -218,11 +235,13 @@ std::optional<Linear> Numbers::linear(ExprId id) const {
   }
   if (const auto* cast = std::get_if<Cast>(&e)) {
     const auto from = type_of(cast->operand);
-    if (!from || !is_integer(*from) || !inside(interval(cast->operand), type_interval(*type))) return std::nullopt;
+    if (!from || !is_integer(*from) || !inside(interval(cast->operand), type_interval(*type)))
+      return std::nullopt;
     return linear(cast->operand);
   }
   const auto* binary = std::get_if<Binary>(&e);
-  if (binary == nullptr || (binary->op != BinaryOp::Add && binary->op != BinaryOp::Sub)) return std::nullopt;
+  if (binary == nullptr || (binary->op != BinaryOp::Add && binary->op != BinaryOp::Sub))
+    return std::nullopt;
   const auto a = linear(binary->left);
   const auto b = linear(binary->right);
   if (!a || !b) return std::nullopt;
@@ -231,10 +250,12 @@ std::optional<Linear> Numbers::linear(ExprId id) const {
   if (!exact_) {
     const Interval left = interval(binary->left);
     const Interval right = interval(binary->right);
-    const Interval sum = minus ? Interval{left.lo - right.hi, left.hi - right.lo} : Interval{left.lo + right.lo, left.hi + right.hi};
+    const Interval sum = minus ? Interval{left.lo - right.hi, left.hi - right.lo}
+                               : Interval{left.lo + right.lo, left.hi + right.hi};
     if (!inside(sum, type_interval(*type))) return std::nullopt;
   }
-  return Linear{a->symbol != kNoSymbol ? a->symbol : b->symbol, minus ? a->offset - b->offset : a->offset + b->offset};
+  return Linear{a->symbol != kNoSymbol ? a->symbol : b->symbol,
+                minus ? a->offset - b->offset : a->offset + b->offset};
 }
 
 std::vector<Upper> Numbers::uppers(ExprId id) const {
@@ -262,7 +283,9 @@ void Numbers::add_uppers(ExprId id, Wide shift, std::vector<Upper>& out) const {
   if (const auto* cast = std::get_if<Cast>(&e)) {
     const auto from = type_of(cast->operand);
     const auto to = type_of(id);
-    if (from && to && is_integer(*from) && is_integer(*to) && inside(interval(cast->operand), type_interval(*to))) add_uppers(cast->operand, shift, out);
+    if (from && to && is_integer(*from) && is_integer(*to) &&
+        inside(interval(cast->operand), type_interval(*to)))
+      add_uppers(cast->operand, shift, out);
     return;
   }
   const auto* binary = std::get_if<Binary>(&e);
@@ -297,20 +320,25 @@ void Numbers::assume_on_host(ExprId condition) {
 
 void Numbers::assume(ExprId condition, bool truth) {
   const Expr& e = p_[condition];
-  if (const auto* unary = std::get_if<Unary>(&e); unary != nullptr && unary->op == UnaryOp::Not) return assume(unary->operand, !truth);
+  if (const auto* unary = std::get_if<Unary>(&e); unary != nullptr && unary->op == UnaryOp::Not)
+    return assume(unary->operand, !truth);
   if (const auto* ref = std::get_if<LocalRef>(&e)) {
-    if (const ExprId meaning = condition_of_[ref->local.index()]; meaning.valid()) assume(meaning, truth);
+    if (const ExprId meaning = condition_of_[ref->local.index()]; meaning.valid())
+      assume(meaning, truth);
     return;
   }
   const auto* binary = std::get_if<Binary>(&e);
   if (binary == nullptr) return;
   if (is_comparison(binary->op)) {
-    compare(truth ? binary->op : negated(binary->op), binary->left, binary->right, p_.loc(condition));
+    compare(truth ? binary->op : negated(binary->op), binary->left, binary->right,
+            p_.loc(condition));
     return;
   }
   const auto type = type_of(condition);
-  const bool both_hold = binary->op == BinaryOp::LogicalAnd || (binary->op == BinaryOp::And && type == Type::Bool);
-  const bool both_fail = binary->op == BinaryOp::LogicalOr || (binary->op == BinaryOp::Or && type == Type::Bool);
+  const bool both_hold =
+      binary->op == BinaryOp::LogicalAnd || (binary->op == BinaryOp::And && type == Type::Bool);
+  const bool both_fail =
+      binary->op == BinaryOp::LogicalOr || (binary->op == BinaryOp::Or && type == Type::Bool);
   if ((both_hold && truth) || (both_fail && !truth)) {
     assume(binary->left, truth);
     assume(binary->right, truth);
@@ -351,17 +379,21 @@ void Numbers::less_or_equal(ExprId a, ExprId b, Wide offset, LocId at) {
   const Interval y = interval(b);
   if (left && left->symbol != kNoSymbol) {
     facts.at_most(left->symbol, y.hi + offset - left->offset);
-    for (const Upper& upper : uppers(b)) facts.at_most(left->symbol, Upper{upper.symbol, upper.offset + offset - left->offset, at});
+    for (const Upper& upper : uppers(b))
+      facts.at_most(left->symbol, Upper{upper.symbol, upper.offset + offset - left->offset, at});
   }
-  if (right && right->symbol != kNoSymbol) facts.at_least(right->symbol, x.lo - offset - right->offset);
+  if (right && right->symbol != kNoSymbol)
+    facts.at_least(right->symbol, x.lo - offset - right->offset);
 }
 
 bool Numbers::unchanging(ExprId id) const {
   const Expr& e = p_[id];
   if (const auto* ref = std::get_if<LocalRef>(&e)) return p_[ref->local].kind != Local::Kind::Var;
-  if (!std::holds_alternative<IntLiteral>(e) && !std::holds_alternative<BoolLiteral>(e) && !std::holds_alternative<ConstRef>(e) &&
-      !std::holds_alternative<BuiltinRef>(e) && !std::holds_alternative<Len>(e) && !std::holds_alternative<Unary>(e) &&
-      !std::holds_alternative<Binary>(e) && !std::holds_alternative<Cast>(e) && !std::holds_alternative<IntrinsicCall>(e))
+  if (!std::holds_alternative<IntLiteral>(e) && !std::holds_alternative<BoolLiteral>(e) &&
+      !std::holds_alternative<ConstRef>(e) && !std::holds_alternative<BuiltinRef>(e) &&
+      !std::holds_alternative<Len>(e) && !std::holds_alternative<Unary>(e) &&
+      !std::holds_alternative<Binary>(e) && !std::holds_alternative<Cast>(e) &&
+      !std::holds_alternative<IntrinsicCall>(e))
     return false;
   bool all = true;
   for_each_operand(p_, e, [&](ExprId child) { all = all && unchanging(child); });
@@ -379,22 +411,27 @@ void Numbers::define(LocalId local, ExprId value) {
   const Interval known = interval(value);
   const std::vector<Upper> above = uppers(value);
   const auto form = linear(value);
-  if (variable) forget(local);
-  else if (form && form->symbol != kNoSymbol) linear_of_[local.index()] = form;
+  if (variable)
+    forget(local);
+  else if (form && form->symbol != kNoSymbol)
+    linear_of_[local.index()] = form;
   const Symbol symbol = symbol_of(local);
   facts.at_least(symbol, known.lo);
   facts.at_most(symbol, known.hi);
   for (const Upper& upper : above) facts.at_most(symbol, upper);
 }
 
-void Numbers::forget(LocalId variable) { ++versions_[variable.index()]; }
+void Numbers::forget(LocalId variable) {
+  ++versions_[variable.index()];
+}
 
 void Numbers::define_loop_variable(const For& loop) {
   const Symbol symbol = symbol_of(loop.variable);
   const LocId at = p_.loc(loop.last);
   facts.at_least(symbol, interval(loop.first).lo);
   facts.at_most(symbol, interval(loop.last).hi - 1);
-  for (const Upper& upper : uppers(loop.last)) facts.at_most(symbol, Upper{upper.symbol, upper.offset - 1, at});
+  for (const Upper& upper : uppers(loop.last))
+    facts.at_most(symbol, Upper{upper.symbol, upper.offset - 1, at});
 }
 
 }  // namespace vyre::check

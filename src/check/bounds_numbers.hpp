@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the facts say about expressions: intervals, linear forms, upper bounds, and what a condition that holds
-// adds to the facts.
+// What the facts say about expressions: intervals, linear forms, upper bounds, and what a condition
+// that holds adds to the facts.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,9 @@ class Numbers {
   [[nodiscard]] uint32_t version(ir::LocalId local) const { return versions_[local.index()]; }
 
  private:
-  [[nodiscard]] std::optional<ir::Type> type_of(ir::ExprId id) const { return s_.facts.expr_types[id.index()]; }
+  [[nodiscard]] std::optional<ir::Type> type_of(ir::ExprId id) const {
+    return s_.facts.expr_types[id.index()];
+  }
   [[nodiscard]] std::optional<Wide> constant(ir::ExprId id) const;
   [[nodiscard]] Symbol symbol_of(ir::LocalId local) const;
   [[nodiscard]] Interval builtin_interval(const ir::BuiltinRef& builtin) const;
@@ -46,10 +48,10 @@ class Numbers {
 
   const State& s_;
   const ir::Program& p_;
-  std::vector<uint32_t> versions_;                       // by LocalId
-  std::vector<std::optional<Linear>> linear_of_;         // by LocalId, for `let`
-  std::vector<ir::ExprId> condition_of_;                 // by LocalId, for a bool `let` of unchanging parts
-  bool exact_ = false;                                   // host arithmetic: nothing wraps
+  std::vector<uint32_t> versions_;                // by LocalId
+  std::vector<std::optional<Linear>> linear_of_;  // by LocalId, for `let`
+  std::vector<ir::ExprId> condition_of_;  // by LocalId, for a bool `let` of unchanging parts
+  bool exact_ = false;                    // host arithmetic: nothing wraps
 };
 
 Interval type_interval(ir::Type type);

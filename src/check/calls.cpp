@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call graph: no recursion, and bounds on what the program becomes when functions are inlined. Works
-// callees first without recursing over calls, so a chain of a million functions is no danger.
-#include <fmt/core.h>
-
+// The call graph: no recursion, and bounds on what the program becomes when functions are inlined.
+// Works callees first without recursing over calls, so a chain of a million functions is no danger.
 #include <algorithm>
+
+#include <fmt/core.h>
 
 #include "check/state.hpp"
 #include "vyre/ir/semantics.hpp"
@@ -28,9 +28,11 @@ class Calls {
     for (uint32_t fn : order) s_.fns[fn] = measure(p_.fns[fn].body);
     const FnInfo whole = measure(p_.body);
     s_.facts.has_grid_barrier = whole.grid_barrier;
-    s_.facts.statements_inlined = static_cast<uint32_t>(std::min<uint64_t>(whole.statements, UINT32_MAX));
+    s_.facts.statements_inlined =
+        static_cast<uint32_t>(std::min<uint64_t>(whole.statements, UINT32_MAX));
     if (!fits_) return false;
-    // The innermost function that is too large is the one to look at; what calls it is too large because of it.
+    // The innermost function that is too large is the one to look at; what calls it is too large
+    // because of it.
     for (uint32_t fn : order)
       if (!within(s_.fns[fn], p_.position_of(FnId{fn}), p_.fns[fn].name)) return false;
     return within(whole, p_.position(p_.positions.program), p_.name);
@@ -40,8 +42,10 @@ class Calls {
   bool within(const FnInfo& info, Position at, const std::string& name) {
     const bool statements = info.statements > kMaxStatements;
     if (!statements && info.nodes <= kMaxInlinedNodes) return true;
+    if (s_.text_had_errors) return false;  // the parser counts, too, and says so
     s_.d.add(Code::TooManyStatements, std::move(at),
-             fmt::format("`{}` has {} {} after inlining", name, statements ? info.statements : info.nodes,
+             fmt::format("`{}` has {} {} after inlining", name,
+                         statements ? info.statements : info.nodes,
                          statements ? "statements" : "expressions"),
              fmt::format("stay within {}: use loops instead of repeated calls",
                          statements ? kMaxStatements : kMaxInlinedNodes));
@@ -81,9 +85,12 @@ class Calls {
     return false;
   }
 
-  // Among functions that wait for each other: follow calls until one comes up twice, and show that circle.
+  // Among functions that wait for each other: follow calls until one comes up twice, and show that
+  // circle.
   void report_circle(const std::vector<uint32_t>& waiting) {
-    uint32_t fn = static_cast<uint32_t>(std::find_if(waiting.begin(), waiting.end(), [](uint32_t n) { return n != 0; }) - waiting.begin());
+    uint32_t fn = static_cast<uint32_t>(
+        std::find_if(waiting.begin(), waiting.end(), [](uint32_t n) { return n != 0; }) -
+        waiting.begin());
     std::vector<int64_t> step_of(p_.fns.size(), -1);
     std::vector<ExprId> path;
     while (step_of[fn] < 0) {
@@ -96,10 +103,12 @@ class Calls {
       fn = std::get<Call>(p_[found]).fn.value;
     }
     const auto circle = std::span(path).subspan(static_cast<size_t>(step_of[fn]));
-    Diagnostic& d = s_.report(Code::Recursion, circle.front(), fmt::format("`{}` calls itself", p_.fns[fn].name),
-                              "functions cannot recurse: use a loop, or a `fixpoint` over a worklist buffer");
+    Diagnostic& d = s_.report(
+        Code::Recursion, circle.front(), fmt::format("`{}` calls itself", p_.fns[fn].name),
+        "functions cannot recurse: use a loop, or a `fixpoint` over a worklist buffer");
     for (size_t i = 1; i < std::min<size_t>(circle.size(), 8); ++i)
-      d.notes.push_back(s_.note(circle[i], fmt::format("through this call of `{}`", p_[std::get<Call>(p_[circle[i]]).fn].name)));
+      d.notes.push_back(s_.note(circle[i], fmt::format("through this call of `{}`",
+                                                       p_[std::get<Call>(p_[circle[i]]).fn].name)));
   }
 
   FnInfo measure(Block b) {
@@ -119,7 +128,8 @@ class Calls {
         info.barrier = info.barrier || barrier->scope != Scope::Subgroup;
         info.grid_barrier = info.grid_barrier || barrier->scope == Scope::Grid;
       }
-      if (std::holds_alternative<Fixpoint>(st) || std::holds_alternative<Resume>(st) || std::holds_alternative<Collective>(st))
+      if (std::holds_alternative<Fixpoint>(st) || std::holds_alternative<Resume>(st) ||
+          std::holds_alternative<Collective>(st))
         info.barrier = info.grid_barrier = true;
       if (std::holds_alternative<Wait>(st)) info.barrier = true;
       if (const auto* copy = std::get_if<AsyncCopy>(&st)) {
@@ -127,8 +137,12 @@ class Calls {
         info.copies.push_back(copy->tag);
       }
       if (std::holds_alternative<Trap>(st)) info.ends_lane = true;
-      for_each_operand(p_, st, [&](ExprId child) { deepest = std::max(deepest, measure_expr(child, info, level)); });
-      for_each_block(st, [&](Block inner) { deepest = std::max(deepest, measure_block(inner, info, level + 1)); });
+      for_each_operand(p_, st, [&](ExprId child) {
+        deepest = std::max(deepest, measure_expr(child, info, level));
+      });
+      for_each_block(st, [&](Block inner) {
+        deepest = std::max(deepest, measure_block(inner, info, level + 1));
+      });
     }
     return deepest;
   }
@@ -136,7 +150,9 @@ class Calls {
   uint32_t measure_expr(ExprId id, FnInfo& info, uint32_t level) {
     uint32_t deepest = level;
     info.nodes += 1;
-    for_each_operand(p_, p_[id], [&](ExprId child) { deepest = std::max(deepest, measure_expr(child, info, level)); });
+    for_each_operand(p_, p_[id], [&](ExprId child) {
+      deepest = std::max(deepest, measure_expr(child, info, level));
+    });
     if (const auto* load = std::get_if<UniformLoad>(&p_[id])) {
       info.barrier = true;
       info.grid_barrier = info.grid_barrier || load->scope == Scope::Grid;
@@ -150,13 +166,16 @@ class Calls {
     info.grid_barrier = info.grid_barrier || callee.grid_barrier;
     info.ends_lane = info.ends_lane || callee.ends_lane;
     // Past the limit the program is refused anyway; going on would only cost time.
-    if (info.statements <= kMaxStatements) info.copies.insert(info.copies.end(), callee.copies.begin(), callee.copies.end());
+    if (info.statements <= kMaxStatements)
+      info.copies.insert(info.copies.end(), callee.copies.begin(), callee.copies.end());
     const uint32_t total = level + callee.depth;
     if (total > kMaxNesting + 1 && fits_) {
       fits_ = false;
-      s_.report(Code::NestingTooDeep, id,
-                fmt::format("with `{}` inlined here blocks are nested {} deep", p_[call->fn].name, total - 1),
-                fmt::format("stay within {}: call fewer functions from inside each other", kMaxNesting));
+      s_.report(
+          Code::NestingTooDeep, id,
+          fmt::format("with `{}` inlined here blocks are nested {} deep", p_[call->fn].name,
+                      total - 1),
+          fmt::format("stay within {}: call fewer functions from inside each other", kMaxNesting));
     }
     return std::max(deepest, std::min(total, kMaxNesting + 2));
   }
@@ -168,6 +187,8 @@ class Calls {
 
 }  // namespace
 
-bool check_calls(State& s) { return Calls(s).run(); }
+bool check_calls(State& s) {
+  return Calls(s).run();
+}
 
 }  // namespace vyre::check

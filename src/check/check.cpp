@@ -7,7 +7,9 @@ namespace vyre::check {
 
 using namespace ir;
 
-std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
+std::string quoted(std::string_view name) {
+  return "`" + std::string(name) + "`";
+}
 
 std::string name_of(const Program& p, Memory memory) {
   switch (memory.kind) {
@@ -50,8 +52,8 @@ Checked check(Program program, bool text_had_errors) {
     check_types(s);
     check_host_expressions(s);
     const bool can_inline = check_calls(s);
-    check_control(s);    // after the calls: it asks which functions hold a barrier
-    check_traps(s);      // before uniformity: a resume splits variables
+    check_control(s);  // after the calls: it asks which functions hold a barrier
+    check_traps(s);    // before uniformity: a resume splits variables
     check_async(s);
     if (can_inline) {
       check_access(s);

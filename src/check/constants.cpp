@@ -17,17 +17,31 @@ namespace {
 
 using Wide = __int128;
 
-uint64_t mask_of(Type type) { return bits_of(type) == 64 ? ~uint64_t{0} : (uint64_t{1} << bits_of(type)) - 1; }
+uint64_t mask_of(Type type) {
+  return bits_of(type) == 64 ? ~uint64_t{0} : (uint64_t{1} << bits_of(type)) - 1;
+}
 
-Constant integer(Type type, Wide value) { return {type, static_cast<uint64_t>(value) & mask_of(type)}; }
-Constant truth(bool value) { return {Type::Bool, value ? 1U : 0U}; }
+Constant integer(Type type, Wide value) {
+  return {type, static_cast<uint64_t>(value) & mask_of(type)};
+}
+Constant truth(bool value) {
+  return {Type::Bool, value ? 1U : 0U};
+}
 
 // The mathematical value of an integer or bool constant.
-Wide value_of(Constant c) { return is_signed(c.type) ? Wide{as_signed(c)} : Wide{c.bits}; }
+Wide value_of(Constant c) {
+  return is_signed(c.type) ? Wide{as_signed(c)} : Wide{c.bits};
+}
 
-Wide lowest(Type type) { return is_signed(type) ? -(Wide{1} << (bits_of(type) - 1)) : 0; }
-Wide highest(Type type) { return (Wide{1} << (bits_of(type) - (is_signed(type) ? 1 : 0))) - 1; }
-Constant saturated(Type type, Wide value) { return integer(type, std::clamp(value, lowest(type), highest(type))); }
+Wide lowest(Type type) {
+  return is_signed(type) ? -(Wide{1} << (bits_of(type) - 1)) : 0;
+}
+Wide highest(Type type) {
+  return (Wide{1} << (bits_of(type) - (is_signed(type) ? 1 : 0))) - 1;
+}
+Constant saturated(Type type, Wide value) {
+  return integer(type, std::clamp(value, lowest(type), highest(type)));
+}
 
 std::optional<Constant> float_binary(BinaryOp op, Constant a, Constant b) {
   const double x = as_double(a);
@@ -46,8 +60,10 @@ std::optional<Constant> float_binary(BinaryOp op, Constant a, Constant b) {
       // By zero included: IEEE-754 says what comes out, so do not let a sanitizer object.
       if (y == 0) {
         const bool negative = std::signbit(x) != std::signbit(y);
-        if (x == 0 || std::isnan(x)) return make_float(a.type, std::numeric_limits<double>::quiet_NaN());
-        return make_float(a.type, negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
+        if (x == 0 || std::isnan(x))
+          return make_float(a.type, std::numeric_limits<double>::quiet_NaN());
+        return make_float(a.type, negative ? -std::numeric_limits<double>::infinity()
+                                           : std::numeric_limits<double>::infinity());
       }
       return arithmetic(std::divides<float>(), std::divides<double>());
     }
@@ -121,13 +137,15 @@ std::optional<Constant> float_function(Intrinsic op, std::span<const Constant> a
     case Intrinsic::Max: return make_float(t, float_max(x, y));
     case Intrinsic::Clamp: return make_float(t, float_min(float_max(x, y), z));
     case Intrinsic::Abs: return Constant{t, args[0].bits & (mask_of(t) >> 1)};
-    case Intrinsic::Sign: return std::isnan(x) || x == 0 ? args[0] : make_float(t, x < 0 ? -1.0 : 1.0);
+    case Intrinsic::Sign:
+      return std::isnan(x) || x == 0 ? args[0] : make_float(t, x < 0 ? -1.0 : 1.0);
     case Intrinsic::Fma:
-      return t == Type::F32
-                 ? make_float(t, std::fma(static_cast<float>(x), static_cast<float>(y), static_cast<float>(z)))
-                 : make_float(t, std::fma(x, y, z));
+      return t == Type::F32 ? make_float(t, std::fma(static_cast<float>(x), static_cast<float>(y),
+                                                     static_cast<float>(z)))
+                            : make_float(t, std::fma(x, y, z));
     case Intrinsic::Sqrt:
-      return t == Type::F32 ? make_float(t, std::sqrt(static_cast<float>(x))) : make_float(t, std::sqrt(x));
+      return t == Type::F32 ? make_float(t, std::sqrt(static_cast<float>(x)))
+                            : make_float(t, std::sqrt(x));
     case Intrinsic::Floor: return make_float(t, std::floor(x));
     case Intrinsic::Ceil: return make_float(t, std::ceil(x));
     case Intrinsic::Trunc: return make_float(t, std::trunc(x));
@@ -135,7 +153,9 @@ std::optional<Constant> float_function(Intrinsic op, std::span<const Constant> a
     case Intrinsic::IsNan: return truth(std::isnan(x));
     case Intrinsic::IsInf: return truth(std::isinf(x));
     case Intrinsic::IsFinite: return truth(std::isfinite(x));
-    default: return std::nullopt;   // integer functions, and the transcendental ones: not exactly defined here
+    default:
+      return std::nullopt;  // integer functions, and the transcendental ones: not exactly defined
+                            // here
   }
 }
 
@@ -144,8 +164,10 @@ Constant count_function(Intrinsic op, Constant a) {
   uint64_t reversed = 0;
   switch (op) {
     case Intrinsic::Popcount: return {a.type, static_cast<uint64_t>(std::popcount(a.bits))};
-    case Intrinsic::Clz: return {a.type, static_cast<uint64_t>(std::countl_zero(a.bits)) - (64 - width)};
-    case Intrinsic::Ctz: return {a.type, a.bits == 0 ? width : static_cast<uint64_t>(std::countr_zero(a.bits))};
+    case Intrinsic::Clz:
+      return {a.type, static_cast<uint64_t>(std::countl_zero(a.bits)) - (64 - width)};
+    case Intrinsic::Ctz:
+      return {a.type, a.bits == 0 ? width : static_cast<uint64_t>(std::countr_zero(a.bits))};
     default:
       for (uint32_t i = 0; i < width; ++i) reversed |= ((a.bits >> i) & 1) << (width - 1 - i);
       return {a.type, reversed};
@@ -176,33 +198,37 @@ std::optional<Constant> integer_function(Intrinsic op, std::span<const Constant>
       return saturated(t, x * y);
     case Intrinsic::MulHi:
       if (t == Type::U64)
-        return Constant{t, static_cast<uint64_t>((static_cast<unsigned __int128>(a.bits) * args[1].bits) >> 64)};
+        return Constant{t, static_cast<uint64_t>(
+                               (static_cast<unsigned __int128>(a.bits) * args[1].bits) >> 64)};
       return integer(t, (x * y) >> bits_of(t));
     case Intrinsic::Rotl:
     case Intrinsic::Rotr: {
       const uint32_t width = bits_of(t);
       uint32_t by = static_cast<uint32_t>(args[1].bits & (width - 1));
       if (op == Intrinsic::Rotr) by = (width - by) & (width - 1);
-      return Constant{t, by == 0 ? a.bits : ((a.bits << by) | (a.bits >> (width - by))) & mask_of(t)};
+      return Constant{t,
+                      by == 0 ? a.bits : ((a.bits << by) | (a.bits >> (width - by))) & mask_of(t)};
     }
     case Intrinsic::Popcount:
     case Intrinsic::Clz:
     case Intrinsic::Ctz:
     case Intrinsic::ReverseBits: return count_function(op, a);
-    default: return std::nullopt;   // float functions
+    default: return std::nullopt;  // float functions
   }
 }
 
 }  // namespace
 
 int64_t as_signed(Constant c) {
-  return bits_of(c.type) == 64 ? static_cast<int64_t>(c.bits)
-                               : static_cast<int64_t>(static_cast<int32_t>(static_cast<uint32_t>(c.bits)));
+  return bits_of(c.type) == 64
+             ? static_cast<int64_t>(c.bits)
+             : static_cast<int64_t>(static_cast<int32_t>(static_cast<uint32_t>(c.bits)));
 }
 
 double as_double(Constant c) {
-  return c.type == Type::F32 ? static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(c.bits)))
-                             : std::bit_cast<double>(c.bits);
+  return c.type == Type::F32
+             ? static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(c.bits)))
+             : std::bit_cast<double>(c.bits);
 }
 
 Constant make_float(Type type, double value) {
@@ -213,7 +239,8 @@ Constant make_float(Type type, double value) {
 std::optional<Constant> fold(UnaryOp op, Constant a) {
   switch (op) {
     case UnaryOp::Neg:
-      if (is_float(a.type)) return Constant{a.type, a.bits ^ (uint64_t{1} << (bits_of(a.type) - 1))};
+      if (is_float(a.type))
+        return Constant{a.type, a.bits ^ (uint64_t{1} << (bits_of(a.type) - 1))};
       return integer(a.type, -value_of(a));
     case UnaryOp::Not: return truth(a.bits == 0);
     case UnaryOp::BitNot: return Constant{a.type, ~a.bits & mask_of(a.type)};
@@ -232,7 +259,7 @@ Constant convert(Constant a, Type to) {
     if (is_float(to)) return make_float(to, x);
     if (std::isnan(x)) return integer(to, 0);
     const double low = static_cast<double>(lowest(to));
-    const double beyond = static_cast<double>(highest(to) + 1);   // a power of two: exact
+    const double beyond = static_cast<double>(highest(to) + 1);  // a power of two: exact
     if (x <= low) return integer(to, lowest(to));
     if (x >= beyond) return integer(to, highest(to));
     return integer(to, static_cast<Wide>(x));
@@ -240,8 +267,10 @@ Constant convert(Constant a, Type to) {
   if (is_float(to)) {
     // From 64 bits straight to float: going through double would round twice.
     if (to == Type::F32)
-      return {to, std::bit_cast<uint32_t>(is_signed(a.type) ? static_cast<float>(as_signed(a)) : static_cast<float>(a.bits))};
-    return make_float(to, is_signed(a.type) ? static_cast<double>(as_signed(a)) : static_cast<double>(a.bits));
+      return {to, std::bit_cast<uint32_t>(is_signed(a.type) ? static_cast<float>(as_signed(a))
+                                                            : static_cast<float>(a.bits))};
+    return make_float(
+        to, is_signed(a.type) ? static_cast<double>(as_signed(a)) : static_cast<double>(a.bits));
   }
   return integer(to, value_of(a));
 }
@@ -257,10 +286,13 @@ std::optional<Constant> evaluate(const Program& p, const CheckedProgram& facts, 
   if (!type) return std::nullopt;
   const auto recurse = [&](ExprId id) { return evaluate(p, facts, id); };
   using Maybe = std::optional<Constant>;
-  const auto literal = [&](const auto& node) -> Maybe { return literal_in_type(Expr(node), *type); };
+  const auto literal = [&](const auto& node) -> Maybe {
+    return literal_in_type(Expr(node), *type);
+  };
   const auto none = [](const auto&) -> Maybe { return std::nullopt; };
   return match(
-      p[expr], [&](const IntLiteral& e) { return literal(e); }, [&](const FloatLiteral& e) { return literal(e); },
+      p[expr], [&](const IntLiteral& e) { return literal(e); },
+      [&](const FloatLiteral& e) { return literal(e); },
       [&](const BoolLiteral& e) { return literal(e); },
       [&](const ConstRef& e) -> Maybe {
         const auto& values = facts.constants[e.constant.index()];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that are known before the program runs, computed exactly as docs/language.md says the program would.
+// Values that are known before the program runs, computed exactly as docs/language.md says the
+// program would.
 #pragma once
 
 #include <optional>
@@ -10,10 +11,12 @@
 namespace vyre::check {
 
 // Number views of a constant's bits.
-int64_t as_signed(Constant c);     // I32 and I64, sign-extended
-double as_double(Constant c);      // F32 and F64
-Constant make_float(ir::Type type, double value);   // rounds to F32 if asked
-inline Constant make_float(ir::Type type, float value) { return make_float(type, static_cast<double>(value)); }
+int64_t as_signed(Constant c);                     // I32 and I64, sign-extended
+double as_double(Constant c);                      // F32 and F64
+Constant make_float(ir::Type type, double value);  // rounds to F32 if asked
+inline Constant make_float(ir::Type type, float value) {
+  return make_float(type, static_cast<double>(value));
+}
 
 std::optional<Constant> fold(ir::UnaryOp op, Constant a);
 std::optional<Constant> fold(ir::BinaryOp op, Constant a, Constant b);
@@ -22,6 +25,7 @@ Constant convert(Constant a, ir::Type to);
 std::optional<Constant> fold(ir::Intrinsic op, std::span<const Constant> args);
 
 // Types come from facts.expr_types, constants from facts.constants.
-std::optional<Constant> evaluate(const ir::Program& p, const CheckedProgram& facts, ir::ExprId expr);
+std::optional<Constant> evaluate(const ir::Program& p, const CheckedProgram& facts,
+                                 ir::ExprId expr);
 
 }  // namespace vyre::check

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants, the workgroup header, buffers with their attributes, and the slots that callers see.
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <map>
+
+#include <fmt/core.h>
 
 #include "check/constants.hpp"
 #include "check/typer.hpp"
@@ -28,9 +28,10 @@ class Declarations {
     bindings();
     slots();
     if (const auto items = p_.items(p_.body); !top_level_stands(p_, items))
-      s_.d.add(Code::RegionRule, p_.position(p_.positions.program),
-               fmt::format("the top level of `{}` is not a top-level Region-wrapped Program", p_.name),
-               "wrap loose top-level statements in one `region main { … }`");
+      s_.d.add(
+          Code::RegionRule, p_.position(p_.positions.program),
+          fmt::format("the top level of `{}` is not a top-level Region-wrapped Program", p_.name),
+          "wrap loose top-level statements in one `region main { … }`");
   }
 
  private:
@@ -38,14 +39,18 @@ class Declarations {
   void storage_types() {
     const auto value_type = [&](auto at, Type type, const std::string& name) {
       if (is_storage(type))
-        s_.report(Code::StorageTypeAsValue, at, fmt::format("`{}` is {}, which exists in buffers only", name, vyre::ir::name_of(type)),
-                  fmt::format("use {}", vyre::ir::name_of(widened(type))));
+        s_.report(
+            Code::StorageTypeAsValue, at,
+            fmt::format("`{}` is {}, which exists in buffers only", name, vyre::ir::name_of(type)),
+            fmt::format("use {}", vyre::ir::name_of(widened(type))));
     };
-    for (uint32_t i = 0; i < p_.consts.size(); ++i) value_type(ConstId{i}, p_.consts[i].type, p_.consts[i].name);
+    for (uint32_t i = 0; i < p_.consts.size(); ++i)
+      value_type(ConstId{i}, p_.consts[i].type, p_.consts[i].name);
     for (uint32_t i = 0; i < p_.fns.size(); ++i)
       if (p_.fns[i].result) value_type(FnId{i}, *p_.fns[i].result, p_.fns[i].name);
     for (uint32_t i = 0; i < p_.locals.size(); ++i)
-      if (p_.locals[i].type && p_.locals[i].kind != Local::Kind::BufferParam) value_type(LocalId{i}, *p_.locals[i].type, p_.locals[i].name);
+      if (p_.locals[i].type && p_.locals[i].kind != Local::Kind::BufferParam)
+        value_type(LocalId{i}, *p_.locals[i].type, p_.locals[i].name);
   }
 
   // Constants may use each other in any order, so they are settled once all that they use are.
@@ -69,8 +74,11 @@ class Declarations {
         if (--waiting[user] == 0) ready.push_back(user);
     }
     if (ready.size() == count) return;
-    const uint32_t stuck = static_cast<uint32_t>(std::find_if(waiting.begin(), waiting.end(), [](uint32_t n) { return n != 0; }) - waiting.begin());
-    s_.report(Code::NotConstant, ConstId{stuck}, fmt::format("the constant `{}` depends on itself", p_.consts[stuck].name),
+    const uint32_t stuck = static_cast<uint32_t>(
+        std::find_if(waiting.begin(), waiting.end(), [](uint32_t n) { return n != 0; }) -
+        waiting.begin());
+    s_.report(Code::NotConstant, ConstId{stuck},
+              fmt::format("the constant `{}` depends on itself", p_.consts[stuck].name),
               "break the circle: give one of the constants a value of its own");
   }
 
@@ -78,7 +86,9 @@ class Declarations {
   void each_constant_used(ExprId id, const Visit& visit) {
     const Expr& e = p_[id];
     if (const auto* ref = std::get_if<ConstRef>(&e)) visit(ref->constant.value);
-    if (const auto* load = std::get_if<Load>(&e); load != nullptr && load->memory.kind == Memory::Kind::Table) visit(load->memory.index);
+    if (const auto* load = std::get_if<Load>(&e);
+        load != nullptr && load->memory.kind == Memory::Kind::Table)
+      visit(load->memory.index);
     for_each_operand(p_, e, [&](ExprId child) { each_constant_used(child, visit); });
   }
 
@@ -93,7 +103,8 @@ class Declarations {
     }
   }
 
-  // The value, or a report that it is not constant; none without a report if its type is already wrong.
+  // The value, or a report that it is not constant; none without a report if its type is already
+  // wrong.
   std::optional<Constant> constant(ExprId id, const std::string& what) {
     if (!s_.facts.expr_types[id.index()]) return std::nullopt;
     auto value = evaluate(p_, s_.facts, id);
@@ -106,11 +117,13 @@ class Declarations {
   // True if some part has no type or no value because of a mistake: that was reported.
   bool blocked_by_error(ExprId id) {
     if (!s_.facts.expr_types[id.index()]) return true;
-    if (const auto* ref = std::get_if<ConstRef>(&p_[id])) return s_.facts.constants[ref->constant.index()].empty();
+    if (const auto* ref = std::get_if<ConstRef>(&p_[id]))
+      return s_.facts.constants[ref->constant.index()].empty();
     if (std::holds_alternative<IntLiteral>(p_[id]) || std::holds_alternative<FloatLiteral>(p_[id]))
       return !literal_in_type(p_[id], *s_.facts.expr_types[id.index()]);
     bool blocked = false;
-    for_each_operand(p_, p_[id], [&](ExprId child) { blocked = blocked || blocked_by_error(child); });
+    for_each_operand(p_, p_[id],
+                     [&](ExprId child) { blocked = blocked || blocked_by_error(child); });
     return blocked;
   }
 
@@ -131,12 +144,14 @@ class Declarations {
     s_.facts.workgroup_axes = static_cast<uint32_t>(std::max<size_t>(axes, 1));
     uint64_t lanes = 1;
     for (size_t i = 0; i < axes; ++i) {
-      const auto size = whole(p_.workgroup[i], "the workgroup size", Code::WorkgroupHeader, "use at least 1 on each axis");
+      const auto size = whole(p_.workgroup[i], "the workgroup size", Code::WorkgroupHeader,
+                              "use at least 1 on each axis");
       if (!size) continue;
       lanes = *size > UINT32_MAX ? UINT64_MAX : lanes * *size;
       if (*size == 0 || lanes > UINT32_MAX) {
         s_.report(Code::WorkgroupHeader, p_.workgroup[i],
-                  *size == 0 ? std::string("the workgroup size is 0 on an axis") : fmt::format("a workgroup of more than {} lanes", UINT32_MAX),
+                  *size == 0 ? std::string("the workgroup size is 0 on an axis")
+                             : fmt::format("a workgroup of more than {} lanes", UINT32_MAX),
                   "use at least 1 on each axis, and no more lanes than a device has (often 1024)");
         return;
       }
@@ -144,12 +159,13 @@ class Declarations {
     }
     // The parser says so for a text; this is for programs that come from elsewhere.
     if (axes == 0 && !s_.text_had_errors)
-      s_.d.add(Code::WorkgroupHeader, p_.position(p_.positions.program), fmt::format("`{}` has no workgroup size", p_.name),
-               "add `workgroup 256;`");
+      s_.d.add(Code::WorkgroupHeader, p_.position(p_.positions.program),
+               fmt::format("`{}` has no workgroup size", p_.name), "add `workgroup 256;`");
   }
 
   void misplaced(BufferId id, std::string_view attribute, std::string_view why, std::string fix) {
-    s_.report(Code::BadAttribute, id, fmt::format("`@{}` on `{}`: {}", attribute, p_[id].name, why), std::move(fix));
+    s_.report(Code::BadAttribute, id, fmt::format("`@{}` on `{}`: {}", attribute, p_[id].name, why),
+              std::move(fix));
   }
 
   void buffer(BufferId id) {
@@ -159,14 +175,18 @@ class Declarations {
     facts.role = role_of(b);
     count(id);
     if (b.live_out && b.kind != BufferKind::InOut)
-      misplaced(id, "live_out", "only an inout can be returned without being given", "declare it as inout, or remove @live_out");
+      misplaced(id, "live_out", "only an inout can be returned without being given",
+                "declare it as inout, or remove @live_out");
     if (b.size.valid() && !output)
       misplaced(id, "count", "the caller gives this buffer and so its size", "remove @count");
     else if (b.size.valid() && b.count.valid())
-      misplaced(id, "count", "it already has a constant count", "keep either the count in brackets or @count");
+      misplaced(id, "count", "it already has a constant count",
+                "keep either the count in brackets or @count");
     else if (output && !b.size.valid() && !b.count.valid())
-      s_.report(Code::OutputSizeUnknown, id, fmt::format("nothing says how many elements `{}` has", b.name),
-                fmt::format("write a constant count, `{} : {}[1024]`, or `@count(len(…))`", b.name, vyre::ir::name_of(b.element)));
+      s_.report(Code::OutputSizeUnknown, id,
+                fmt::format("nothing says how many elements `{}` has", b.name),
+                fmt::format("write a constant count, `{} : {}[1024]`, or `@count(len(…))`", b.name,
+                            vyre::ir::name_of(b.element)));
     align(id);
     range(id);
     if (b.binding.valid() && b.kind == BufferKind::Shared)
@@ -190,18 +210,23 @@ class Declarations {
     const Buffer& b = p_[id];
     if (!b.count.valid()) {
       if (b.kind == BufferKind::Shared)
-        s_.report(Code::BadCount, id, fmt::format("the shared buffer `{}` has no element count", b.name),
+        s_.report(Code::BadCount, id,
+                  fmt::format("the shared buffer `{}` has no element count", b.name),
                   "write a constant count: all workgroups need the same");
       return;
     }
     const std::string what = fmt::format("the element count of `{}`", b.name);
     const auto n = whole(b.count, what, Code::BadCount, "use a count that is not negative");
     if (!n) return;
-    const uint64_t most = b.kind == BufferKind::Uniform ? kMaxUniformBytes / bytes_of(b.element) : UINT32_MAX;
+    const uint64_t most =
+        b.kind == BufferKind::Uniform ? kMaxUniformBytes / bytes_of(b.element) : UINT32_MAX;
     if (*n > most || (*n == 0 && b.kind == BufferKind::Shared)) {
-      s_.report(Code::BadCount, b.count, fmt::format("{} is {}", what, *n),
-                b.kind == BufferKind::Uniform ? fmt::format("use at most {} elements ({} bytes), or an `in` buffer", most, kMaxUniformBytes)
-                                              : fmt::format("use {} to {} elements", b.kind == BufferKind::Shared ? 1 : 0, most));
+      s_.report(
+          Code::BadCount, b.count, fmt::format("{} is {}", what, *n),
+          b.kind == BufferKind::Uniform
+              ? fmt::format("use at most {} elements ({} bytes), or an `in` buffer", most,
+                            kMaxUniformBytes)
+              : fmt::format("use {} to {} elements", b.kind == BufferKind::Shared ? 1 : 0, most));
       return;
     }
     s_.facts.buffers[id.index()].constant_count = static_cast<uint32_t>(*n);
@@ -210,10 +235,13 @@ class Declarations {
   void align(BufferId id) {
     const Buffer& b = p_[id];
     if (!b.align.valid()) return;
-    const auto n = whole(b.align, fmt::format("the alignment of `{}`", b.name), Code::BadAlignment, "use 0 or a power of two");
+    const auto n = whole(b.align, fmt::format("the alignment of `{}`", b.name), Code::BadAlignment,
+                         "use 0 or a power of two");
     if (!n) return;
     if ((*n & (*n - 1)) != 0 || *n > (uint64_t{1} << 31)) {
-      s_.report(Code::BadAlignment, b.align, fmt::format("`{}` has preferred_alignment={}", b.name, *n), "use 0 or a power of two");
+      s_.report(Code::BadAlignment, b.align,
+                fmt::format("`{}` has preferred_alignment={}", b.name, *n),
+                "use 0 or a power of two");
       return;
     }
     s_.facts.buffers[id.index()].align = static_cast<uint32_t>(*n);
@@ -222,16 +250,21 @@ class Declarations {
   void range(BufferId id) {
     const Buffer& b = p_[id];
     if (!b.range_first.valid() || !b.range_last.valid()) return;
-    const bool returned = b.kind == BufferKind::Out || b.kind == BufferKind::WriteOnly || b.kind == BufferKind::InOut;
+    const bool returned =
+        b.kind == BufferKind::Out || b.kind == BufferKind::WriteOnly || b.kind == BufferKind::InOut;
     if (!returned) misplaced(id, "range", "only outputs are returned", "remove @range");
     const std::string what = fmt::format("the byte range of `{}`", b.name);
-    const auto first = whole(b.range_first, what, Code::BadRange, "use byte offsets that are not negative");
-    const auto last = whole(b.range_last, what, Code::BadRange, "use byte offsets that are not negative");
+    const auto first =
+        whole(b.range_first, what, Code::BadRange, "use byte offsets that are not negative");
+    const auto last =
+        whole(b.range_last, what, Code::BadRange, "use byte offsets that are not negative");
     if (!first || !last) return;
     const uint32_t size = bytes_of(b.element);
     if (*first % size != 0 || *last % size != 0 || *first > *last) {
-      s_.report(Code::BadRange, b.range_first, fmt::format("the byte range of `{}` is {} .. {}", b.name, *first, *last),
-                fmt::format("use multiples of the element size ({}), the first not above the last", size));
+      s_.report(Code::BadRange, b.range_first,
+                fmt::format("the byte range of `{}` is {} .. {}", b.name, *first, *last),
+                fmt::format("use multiples of the element size ({}), the first not above the last",
+                            size));
       return;
     }
     s_.facts.buffers[id.index()].range_bytes = std::pair(*first, *last);
@@ -245,20 +278,27 @@ class Declarations {
       const Buffer& b = p_.buffers[i];
       if (b.kind == BufferKind::Shared) continue;
       if (++bound == kMaxBindings + 1)
-        s_.report(Code::TooManyBindings, BufferId{i}, fmt::format("`{}` is the {}th buffer", b.name, bound),
-                  fmt::format("use at most {} buffers that are not shared; join some of them", kMaxBindings));
+        s_.report(Code::TooManyBindings, BufferId{i},
+                  fmt::format("`{}` is the {}th buffer", b.name, bound),
+                  fmt::format("use at most {} buffers that are not shared; join some of them",
+                              kMaxBindings));
       if (!b.binding.valid()) continue;
-      const auto n = whole(b.binding, fmt::format("the binding of `{}`", b.name), Code::BindingTaken, "use a number from 0");
+      const auto n = whole(b.binding, fmt::format("the binding of `{}`", b.name),
+                           Code::BindingTaken, "use a number from 0");
       if (!n) continue;
       if (*n >= UINT32_MAX) {
-        s_.report(Code::BindingTaken, b.binding, fmt::format("the binding of `{}` is {}", b.name, *n), "use a small number");
+        s_.report(Code::BindingTaken, b.binding,
+                  fmt::format("the binding of `{}` is {}", b.name, *n), "use a small number");
         continue;
       }
       const auto [it, fresh] = taken.emplace(static_cast<uint32_t>(*n), BufferId{i});
       if (!fresh)
-        s_.report(Code::BindingTaken, b.binding, fmt::format("`{}` and `{}` both have binding {}", p_[it->second].name, b.name, *n),
-                  "give each buffer its own number, or none")
-            .notes.push_back(s_.note(it->second, fmt::format("`{}` is declared here", p_[it->second].name)));
+        s_.report(
+              Code::BindingTaken, b.binding,
+              fmt::format("`{}` and `{}` both have binding {}", p_[it->second].name, b.name, *n),
+              "give each buffer its own number, or none")
+            .notes.push_back(
+                s_.note(it->second, fmt::format("`{}` is declared here", p_[it->second].name)));
       else
         s_.facts.buffers[i].binding = it->first;
     }
@@ -274,9 +314,11 @@ class Declarations {
     uint32_t inputs = 0;
     uint32_t outputs = 0;
     for (BufferFacts& facts : s_.facts.buffers) {
-      if (facts.role == Role::Input || facts.role == Role::Uniform || facts.role == Role::InputOutput || facts.role == Role::Persistent)
+      if (facts.role == Role::Input || facts.role == Role::Uniform ||
+          facts.role == Role::InputOutput || facts.role == Role::Persistent)
         facts.input_slot = inputs++;
-      if (facts.role == Role::Output || facts.role == Role::InputOutput) facts.output_slot = outputs++;
+      if (facts.role == Role::Output || facts.role == Role::InputOutput)
+        facts.output_slot = outputs++;
     }
   }
 
@@ -287,6 +329,8 @@ class Declarations {
 
 }  // namespace
 
-void check_declarations(State& s) { Declarations(s).run(); }
+void check_declarations(State& s) {
+  Declarations(s).run();
+}
 
 }  // namespace vyre::check

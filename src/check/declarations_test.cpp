@@ -4,7 +4,9 @@
 namespace vyre::check {
 namespace {
 
-std::string items(std::string_view text) { return errors("program t { workgroup 8; " + std::string(text) + " }"); }
+std::string items(std::string_view text) {
+  return errors("program t { workgroup 8; " + std::string(text) + " }");
+}
 
 TEST(Buffers, SizesOfOutputs) {
   EXPECT_EQ(items("out o : u32[16];"), "");
@@ -48,10 +50,13 @@ TEST(Buffers, Attributes) {
 TEST(Buffers, BindingsAndSlots) {
   // D-BIND.2: bindings 9, 8, 0, 1 keep their numbers; slots count in declaration order.
   const CheckedProgram c = checked(
-      "program t { workgroup 8; in a : u32[] @binding(9); out b : u32[4] @binding(8); uniform c : u32[] @binding(0); inout d : u32[] @binding(1); "
-      "in e : u32[]; persistent f : u32[]; shared g : u32[4]; inout h : u32[4] @live_out; a_(); fn a_() {} }");
+      "program t { workgroup 8; in a : u32[] @binding(9); out b : u32[4] @binding(8); uniform c : "
+      "u32[] @binding(0); inout d : u32[] @binding(1); "
+      "in e : u32[]; persistent f : u32[]; shared g : u32[4]; inout h : u32[4] @live_out; a_(); fn "
+      "a_() {} }");
   std::vector<int> bindings;
-  for (const BufferFacts& b : c.buffers) bindings.push_back(b.binding ? static_cast<int>(*b.binding) : -1);
+  for (const BufferFacts& b : c.buffers)
+    bindings.push_back(b.binding ? static_cast<int>(*b.binding) : -1);
   EXPECT_EQ(bindings, (std::vector<int>{9, 8, 0, 1, 2, 3, -1, 4}));
   std::vector<int> inputs;
   std::vector<int> outputs;
@@ -88,23 +93,33 @@ TEST(Headers, Over) {
   EXPECT_EQ(errors("program t { workgroup 8; over a[len(a)]; uniform a : u32[]; }"), "V057");
   EXPECT_EQ(errors("program t { workgroup 8; over gid.x; }"), "V057");
   EXPECT_EQ(errors("program t { workgroup 8; over clamp(len(a), 1, 2); in a : u32[]; }"), "V057");
-  EXPECT_EQ(errors("program t { workgroup 8; over select(len(a) > 4, max(len(a), 2), 3); in a : u32[]; }"), "");
+  EXPECT_EQ(
+      errors(
+          "program t { workgroup 8; over select(len(a) > 4, max(len(a), 2), 3); in a : u32[]; }"),
+      "");
   EXPECT_EQ(errors("program t { workgroup 8; over 1.5; }"), "V036");
 }
 
 TEST(HostExpressions, InDeclarationOrder) {
-  EXPECT_EQ(items("in a : u32[]; out o : u32[] @count(len(a)); out q : u32[] @count(len(o) + 1);"), "");
-  EXPECT_EQ(items("out q : u32[] @count(len(o) + 1); in a : u32[]; out o : u32[] @count(len(a));"), "V058");
+  EXPECT_EQ(items("in a : u32[]; out o : u32[] @count(len(a)); out q : u32[] @count(len(o) + 1);"),
+            "");
+  EXPECT_EQ(items("out q : u32[] @count(len(o) + 1); in a : u32[]; out o : u32[] @count(len(a));"),
+            "V058");
   EXPECT_EQ(items("out q : u32[] @count(len(q));"), "V058");
-  EXPECT_EQ(items("require len(o) > 0, \"x\"; in a : u32[]; out o : u32[] @count(len(a));"), "V058");
+  EXPECT_EQ(items("require len(o) > 0, \"x\"; in a : u32[]; out o : u32[] @count(len(a));"),
+            "V058");
   EXPECT_EQ(items("in a : u32[]; out o : u32[] @count(len(a)); require len(o) > 0, \"x\";"), "");
   EXPECT_EQ(items("require len(a) > 0, \"x\"; in a : u32[];"), "");
   EXPECT_EQ(items("in a : u32[]; require len(a), \"x\";"), "V033");
-  EXPECT_EQ(errors("program t { workgroup 8; over len(o); out o : u32[] @count(len(a)); in a : u32[]; }"), "");
+  EXPECT_EQ(
+      errors("program t { workgroup 8; over len(o); out o : u32[] @count(len(a)); in a : u32[]; }"),
+      "");
 }
 
 TEST(Constants, UseEachOtherInAnyOrder) {
-  const CheckedProgram c = checked("program t { workgroup A; const A : u32 = B * 2; const B : u32 = T[1] + 1; const T : u32[] = { 3, C }; const C : u32 = 7; }");
+  const CheckedProgram c = checked(
+      "program t { workgroup A; const A : u32 = B * 2; const B : u32 = T[1] + 1; const T : u32[] = "
+      "{ 3, C }; const C : u32 = 7; }");
   EXPECT_EQ(c.workgroup[0], 16U);
   EXPECT_EQ(items("const A : u32 = B; const B : u32 = A;"), "V039");
   EXPECT_EQ(items("const A : u32 = A;"), "V039");
@@ -123,25 +138,31 @@ TEST(Names, OneMeaningEach) {
   EXPECT_EQ(items("fn f(a : u32, a : u32) { }"), "V021");
   EXPECT_EQ(items("fn f() { let f = 1; }"), "V021");
   EXPECT_EQ(items("for i in 0 .. 3 { let i = 2; }"), "V021");
-  EXPECT_EQ(items("let t = 1;"), "");   // the program's own name is no variable
+  EXPECT_EQ(items("let t = 1;"), "");  // the program's own name is no variable
 }
 
 TEST(Limits, StatementsAfterInlining) {
   // 2^17 statements from 17 functions.
   std::string fns = "fn g0() { work(); work(); } fn work() { } ";
-  for (int i = 1; i < 17; ++i) fns += "fn g" + std::to_string(i) + "() { g" + std::to_string(i - 1) + "(); g" + std::to_string(i - 1) + "(); } ";
-  EXPECT_EQ(items(fns + "g8();").substr(0, 4), "V061");   // g16 by itself is too large
+  for (int i = 1; i < 17; ++i)
+    fns += "fn g" + std::to_string(i) + "() { g" + std::to_string(i - 1) + "(); g" +
+           std::to_string(i - 1) + "(); } ";
+  EXPECT_EQ(items(fns + "g8();").substr(0, 4), "V061");  // g16 by itself is too large
   EXPECT_EQ(items("fn g() { } g(); g();"), "");
 }
 
 TEST(Limits, NestingAfterInlining) {
   std::string fns = "fn g0() { } ";
-  for (int i = 1; i < 70; ++i) fns += "fn g" + std::to_string(i) + "() { g" + std::to_string(i - 1) + "(); } ";
+  for (int i = 1; i < 70; ++i)
+    fns += "fn g" + std::to_string(i) + "() { g" + std::to_string(i - 1) + "(); } ";
   EXPECT_EQ(items(fns + "g69();"), "V007");
 }
 
 TEST(BarriersInExpressions, WhereTheyMayStand) {
-  EXPECT_EQ(errors(in_program("let x = grid_load(work[0]); var y = workgroup_load(tile[0]); y = grid_load(work[1]);")), "");
+  EXPECT_EQ(
+      errors(in_program(
+          "let x = grid_load(work[0]); var y = workgroup_load(tile[0]); y = grid_load(work[1]);")),
+      "");
   EXPECT_EQ(errors(in_program("let x = grid_load(work[0]) + 1;")), "V046");
   EXPECT_EQ(errors(in_program("if grid_load(work[0]) + 1 == 2 { }")), "");
   EXPECT_EQ(errors(in_program("if grid_load(work[0]) == 1 && data[0] == 1 { }")), "");
@@ -150,10 +171,14 @@ TEST(BarriersInExpressions, WhereTheyMayStand) {
   EXPECT_EQ(errors(in_program("var y = 0; y += grid_load(work[0]);")), "V046");
   EXPECT_EQ(errors(in_program("work[0] = grid_load(work[1]);")), "V046");
   EXPECT_EQ(errors(in_program("for i in 0 .. grid_load(work[1]) { }")), "V046");
-  EXPECT_EQ(errors(in_program("let x = f(); f();", "fn f() -> u32 { barrier grid; return 1; }")), "");
-  EXPECT_EQ(errors(in_program("let x = f() + 1;", "fn f() -> u32 { barrier grid; return 1; }")), "V046");
-  EXPECT_EQ(errors(in_program("if f() == 1 { }", "fn f() -> u32 { barrier grid; return 1; }")), "V046");
-  EXPECT_EQ(errors(in_program("let x = f() + 1;", "fn f() -> u32 { barrier subgroup; return 1; }")), "");
+  EXPECT_EQ(errors(in_program("let x = f(); f();", "fn f() -> u32 { barrier grid; return 1; }")),
+            "");
+  EXPECT_EQ(errors(in_program("let x = f() + 1;", "fn f() -> u32 { barrier grid; return 1; }")),
+            "V046");
+  EXPECT_EQ(errors(in_program("if f() == 1 { }", "fn f() -> u32 { barrier grid; return 1; }")),
+            "V046");
+  EXPECT_EQ(errors(in_program("let x = f() + 1;", "fn f() -> u32 { barrier subgroup; return 1; }")),
+            "");
 }
 
 TEST(Fixpoints, Lists) {
@@ -163,13 +188,21 @@ TEST(Fixpoints, Lists) {
   EXPECT_EQ(errors(in_program("fixpoint max 3 over (work, work) { }")), "V059");
   EXPECT_EQ(errors(in_program("fixpoint max 0 over (work) { }")), "V062");
   EXPECT_EQ(errors(in_program("fixpoint max u[0] over (work) { }")), "");
-  EXPECT_EQ(errors(in_program("f(work);", "fn f(b : buffer u32[]) { fixpoint max 2 over (b) { b[0] = 1; } }")), "");
-  EXPECT_EQ(errors(in_program("f(data);", "fn f(b : buffer u32[]) { fixpoint max 2 over (b) { } }")), "V059");
-  EXPECT_EQ(errors(in_program("f(work);", "fn f(b : buffer u32[]) { fixpoint max 2 over (b) { return; } }")), "V043");
+  EXPECT_EQ(errors(in_program("f(work);",
+                              "fn f(b : buffer u32[]) { fixpoint max 2 over (b) { b[0] = 1; } }")),
+            "");
+  EXPECT_EQ(
+      errors(in_program("f(data);", "fn f(b : buffer u32[]) { fixpoint max 2 over (b) { } }")),
+      "V059");
+  EXPECT_EQ(errors(in_program("f(work);",
+                              "fn f(b : buffer u32[]) { fixpoint max 2 over (b) { return; } }")),
+            "V043");
 }
 
 TEST(Collectives, BuffersAndOperations) {
-  EXPECT_EQ(errors(in_program("all_reduce(work, add); broadcast(work, 0); all_gather(data, work); reduce_scatter(data, work, xor, 2);")), "");
+  EXPECT_EQ(errors(in_program("all_reduce(work, add); broadcast(work, 0); all_gather(data, work); "
+                              "reduce_scatter(data, work, xor, 2);")),
+            "");
   EXPECT_EQ(errors(in_program("all_reduce(data, add);")), "V063");
   EXPECT_EQ(errors(in_program("all_reduce(tile, add);")), "V063");
   EXPECT_EQ(errors(in_program("all_reduce(fwork, xor);")), "V063");
@@ -180,7 +213,9 @@ TEST(Collectives, BuffersAndOperations) {
 }
 
 TEST(Warnings, UnusedAndUnreachable) {
-  const auto warned = [](std::string_view text) { return codes("program t { workgroup 8; inout b : u32[]; b[0] = 1; " + std::string(text) + " }"); };
+  const auto warned = [](std::string_view text) {
+    return codes("program t { workgroup 8; inout b : u32[]; b[0] = 1; " + std::string(text) + " }");
+  };
   EXPECT_EQ(warned("let x = 1;"), "V090");
   EXPECT_EQ(warned("let _x = 1;"), "");
   EXPECT_EQ(warned("var x = 1; x = 2;"), "V090");

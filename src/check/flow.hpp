@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How control can leave a statement. Shared by the passes that ask whether what follows can be reached.
+// How control can leave a statement. Shared by the passes that ask whether what follows can be
+// reached.
 #pragma once
 
 #include "check/state.hpp"

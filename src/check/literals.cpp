@@ -13,14 +13,16 @@ using namespace ir;
 
 namespace {
 
-uint64_t mask_of(Type type) { return bits_of(type) == 64 ? ~uint64_t{0} : (uint64_t{1} << bits_of(type)) - 1; }
+uint64_t mask_of(Type type) {
+  return bits_of(type) == 64 ? ~uint64_t{0} : (uint64_t{1} << bits_of(type)) - 1;
+}
 
 std::optional<Constant> integer_in(const IntLiteral& literal, Type type) {
   const uint64_t m = literal.magnitude;
   if (is_float(type)) {
     const int significand = type == Type::F32 ? 24 : 53;
     if (m != 0 && 64 - std::countl_zero(m) - std::countr_zero(m) > significand) return std::nullopt;
-    const double value = static_cast<double>(m);   // exact: at most 53 significant bits are left
+    const double value = static_cast<double>(m);  // exact: at most 53 significant bits are left
     return make_float(type, literal.negative ? -value : value);
   }
   if (!is_integer(type)) return std::nullopt;
@@ -61,7 +63,8 @@ std::optional<Constant> literal_in_type(const Expr& literal, Type type) {
   if (const auto* whole = std::get_if<IntLiteral>(&literal)) return integer_in(*whole, type);
   if (const auto* decimal = std::get_if<FloatLiteral>(&literal)) return decimal_in(*decimal, type);
   if (const auto* truth = std::get_if<BoolLiteral>(&literal))
-    return type == Type::Bool ? std::optional(Constant{type, truth->value ? 1U : 0U}) : std::nullopt;
+    return type == Type::Bool ? std::optional(Constant{type, truth->value ? 1U : 0U})
+                              : std::nullopt;
   return std::nullopt;
 }
 

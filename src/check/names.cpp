@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names: each is writable in the text form, none hides another that is visible, and every use stands where
-// the declaration can be seen. Consts, functions and buffers are visible in the whole program (functions see
-// no buffers), locals from their declaration to the end of their block.
-#include <fmt/core.h>
-
+// Names: each is writable in the text form, none hides another that is visible, and every use
+// stands where the declaration can be seen. Consts, functions and buffers are visible in the whole
+// program (functions see no buffers), locals from their declaration to the end of their block.
 #include <unordered_map>
+
+#include <fmt/core.h>
 
 #include "check/state.hpp"
 #include "vyre/ir/semantics.hpp"
@@ -17,7 +17,8 @@ namespace {
 
 class Names {
  public:
-  explicit Names(State& s) : s_(s), p_(s.p), visible_(p_.locals.size()), declared_(p_.locals.size()) {}
+  explicit Names(State& s)
+      : s_(s), p_(s.p), visible_(p_.locals.size()), declared_(p_.locals.size()) {}
 
   void run() {
     name_rules(p_.name, p_.position(p_.positions.program));
@@ -61,7 +62,8 @@ class Names {
   void name_rules(const std::string& name, const Position& at) {
     if (s_.text_had_errors) return;
     if (name.size() > kMaxNameBytes) {
-      s_.d.add(Code::NameTooLong, at, fmt::format("the name `{}…` has {} bytes", name.substr(0, 32), name.size()),
+      s_.d.add(Code::NameTooLong, at,
+               fmt::format("the name `{}…` has {} bytes", name.substr(0, 32), name.size()),
                fmt::format("use at most {} bytes", kMaxNameBytes));
     } else if (!is_identifier(name)) {
       s_.d.add(Code::InvalidName, at, fmt::format("`{}` is not a name", name),
@@ -76,8 +78,9 @@ class Names {
     name_rules(name, at);
     const auto [it, fresh] = scope_.emplace(name, at);
     if (!fresh) {
-      Diagnostic& dup = s_.d.add(Code::DuplicateName, at, fmt::format("`{}` is already declared", name),
-                                 "choose another name: no name may hide one that is visible");
+      Diagnostic& dup =
+          s_.d.add(Code::DuplicateName, at, fmt::format("`{}` is already declared", name),
+                   "choose another name: no name may hide one that is visible");
       dup.notes.push_back({it->second, fmt::format("`{}` is declared here", name)});
       return;
     }
@@ -86,7 +89,8 @@ class Names {
 
   void declare(LocalId id) {
     if (declared_[id.index()]) {
-      s_.report(Code::DuplicateName, id, fmt::format("`{}` is declared by two statements", p_[id].name),
+      s_.report(Code::DuplicateName, id,
+                fmt::format("`{}` is declared by two statements", p_[id].name),
                 "declare each local once");
       return;
     }
@@ -94,8 +98,10 @@ class Names {
     const size_t before = undo_.size();
     declare(p_[id].name, p_.position_of(id));
     visible_[id.index()] = true;
-    if (undo_.size() == before) undo_.push_back({std::string(), id});
-    else undo_.back().local = id;
+    if (undo_.size() == before)
+      undo_.push_back({std::string(), id});
+    else
+      undo_.back().local = id;
     if (p_[id].count.valid()) expr(p_[id].count);
   }
 
@@ -109,7 +115,8 @@ class Names {
 
   void use(LocalId id, Position at) {
     if (visible_[id.index()]) return;
-    Diagnostic& d = s_.d.add(Code::UnknownName, std::move(at), fmt::format("`{}` is used where it is not declared", p_[id].name),
+    Diagnostic& d = s_.d.add(Code::UnknownName, std::move(at),
+                             fmt::format("`{}` is used where it is not declared", p_[id].name),
                              "use a local only after its declaration and inside its block");
     d.notes.push_back(s_.note(id, "it is declared here"));
   }
@@ -117,18 +124,24 @@ class Names {
   void memory(Memory m, const Position& at) {
     if (m.kind == Memory::Kind::Local) use(m.local(), at);
     if (m.kind == Memory::Kind::Buffer && in_fn_)
-      s_.d.add(Code::BufferNotPassed, at, fmt::format("a function does not see the buffer `{}`", p_[m.buffer()].name),
+      s_.d.add(Code::BufferNotPassed, at,
+               fmt::format("a function does not see the buffer `{}`", p_[m.buffer()].name),
                "pass it as a `buffer` parameter");
   }
 
   void expr(ExprId id) {
     const Expr& e = p_[id];
     const auto here = [&] { return p_.position_of(id); };
-    if (const auto* x = std::get_if<LocalRef>(&e)) use(x->local, here());
-    else if (const auto* len = std::get_if<Len>(&e)) memory(len->memory, here());
-    else if (const auto* load = std::get_if<Load>(&e)) memory(load->memory, here());
-    else if (const auto* atomic = std::get_if<Atomic>(&e)) memory(atomic->memory, here());
-    else if (const auto* uniform = std::get_if<UniformLoad>(&e)) memory(uniform->memory, here());
+    if (const auto* x = std::get_if<LocalRef>(&e))
+      use(x->local, here());
+    else if (const auto* len = std::get_if<Len>(&e))
+      memory(len->memory, here());
+    else if (const auto* load = std::get_if<Load>(&e))
+      memory(load->memory, here());
+    else if (const auto* atomic = std::get_if<Atomic>(&e))
+      memory(atomic->memory, here());
+    else if (const auto* uniform = std::get_if<UniformLoad>(&e))
+      memory(uniform->memory, here());
     else if (const auto* call = std::get_if<Call>(&e)) {
       for (const Arg& arg : p_.arguments(call->args))
         if (const Memory* m = std::get_if<Memory>(&arg)) memory(*m, here());
@@ -146,11 +159,16 @@ class Names {
     const Stmt& st = p_[id];
     const auto here = [&] { return p_.position_of(id); };
     for_each_operand(p_, st, [&](ExprId child) { expr(child); });
-    if (const auto* let = std::get_if<Let>(&st)) declare(let->local);
-    else if (const auto* array = std::get_if<DeclareArray>(&st)) declare(array->local);
-    else if (const auto* assign = std::get_if<Assign>(&st)) use(assign->local, here());
-    else if (const auto* store = std::get_if<Store>(&st)) memory(store->memory, here());
-    else if (const auto* region = std::get_if<Region>(&st)) region_name(*region, here());
+    if (const auto* let = std::get_if<Let>(&st))
+      declare(let->local);
+    else if (const auto* array = std::get_if<DeclareArray>(&st))
+      declare(array->local);
+    else if (const auto* assign = std::get_if<Assign>(&st))
+      use(assign->local, here());
+    else if (const auto* store = std::get_if<Store>(&st))
+      memory(store->memory, here());
+    else if (const auto* region = std::get_if<Region>(&st))
+      region_name(*region, here());
     else if (const auto* copy = std::get_if<AsyncCopy>(&st)) {
       memory(copy->dst, here());
       memory(copy->src, here());
@@ -184,6 +202,8 @@ class Names {
 
 }  // namespace
 
-void check_names(State& s) { Names(s).run(); }
+void check_names(State& s) {
+  Names(s).run();
+}
 
 }  // namespace vyre::check

@@ -2,10 +2,10 @@
 // For tests of the checker: programs as text, diagnostics as short strings.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <string_view>
+
+#include <gtest/gtest.h>
 
 #include "vyre/check/check.hpp"
 #include "vyre/text/text.hpp"
@@ -22,7 +22,8 @@ inline std::string diagnose(std::string_view source) {
   std::string out;
   for (const Diagnostic& d : all.list()) {
     if (!out.empty()) out += ' ';
-    out += std::string(text_of(d.code)) + '@' + std::to_string(d.at.line) + ':' + std::to_string(d.at.column);
+    out += std::string(text_of(d.code)) + '@' + std::to_string(d.at.line) + ':' +
+           std::to_string(d.at.column);
   }
   return out;
 }
@@ -43,17 +44,23 @@ inline std::string codes(std::string_view source) {
 // A valid program, or a failed test.
 inline CheckedProgram checked(std::string_view source) {
   text::Parsed parsed = text::parse(source, "test.vyre");
-  EXPECT_FALSE(parsed.diagnostics.has_errors()) << render_text(parsed.diagnostics, {{"test.vyre", source}});
+  EXPECT_FALSE(parsed.diagnostics.has_errors())
+      << render_text(parsed.diagnostics, {{"test.vyre", source}});
   Checked result = check(std::move(parsed.program));
-  EXPECT_TRUE(result.program.has_value()) << render_text(result.diagnostics, {{"test.vyre", source}});
+  EXPECT_TRUE(result.program.has_value())
+      << render_text(result.diagnostics, {{"test.vyre", source}});
   return result.program ? std::move(*result.program) : CheckedProgram{};
 }
 
 // Statements in a program with one buffer of each useful kind.
 inline std::string in_program(std::string_view statements, std::string_view items = "") {
-  return std::string("program t {\n  workgroup 64;\n  over len(data);\n  in data : u32[];\n  in reals : f32[];\n  uniform u : u32[4];\n"
-                     "  inout work : u32[];\n  inout fwork : f32[];\n  inout wide : u64[];\n  inout iwork : i32[];\n  out result : u32[] @count(len(data));\n"
-                     "  writeonly sink : u32[64];\n  shared tile : u32[64];\n  persistent kept : u32[];\n") +
+  return std::string(
+             "program t {\n  workgroup 64;\n  over len(data);\n  in data : u32[];\n  in reals : "
+             "f32[];\n  uniform u : u32[4];\n"
+             "  inout work : u32[];\n  inout fwork : f32[];\n  inout wide : u64[];\n  inout iwork "
+             ": i32[];\n  out result : u32[] @count(len(data));\n"
+             "  writeonly sink : u32[64];\n  shared tile : u32[64];\n  persistent kept : "
+             "u32[];\n") +
          std::string(items) + "\n" + std::string(statements) + "\n}\n";
 }
 

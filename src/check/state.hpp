@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the passes of the checker share: the program, the growing facts, the diagnostics. Each pass is a free
-// function in its own file; check.cpp runs them in order.
+// What the passes of the checker share: the program, the growing facts, the diagnostics. Each pass
+// is a free function in its own file; check.cpp runs them in order.
 #pragma once
 
 #include <string>
@@ -13,23 +13,24 @@ namespace vyre::check {
 
 // What a call of a function brings with it, callees included. Filled by check_calls.
 struct FnInfo {
-  uint64_t statements = 0;     // after inlining
-  uint64_t nodes = 0;          // expressions after inlining
-  uint32_t depth = 1;          // blocks after inlining, its own body included
-  bool barrier = false;        // of workgroup or grid scope, in any form
-  bool grid_barrier = false;   // barrier grid, grid_load, fixpoint, resume, collectives
-  bool ends_lane = false;      // a trap
-  std::vector<uint16_t> copies;   // tags of asynchronous copies
+  uint64_t statements = 0;       // after inlining
+  uint64_t nodes = 0;            // expressions after inlining
+  uint32_t depth = 1;            // blocks after inlining, its own body included
+  bool barrier = false;          // of workgroup or grid scope, in any form
+  bool grid_barrier = false;     // barrier grid, grid_load, fixpoint, resume, collectives
+  bool ends_lane = false;        // a trap
+  std::vector<uint16_t> copies;  // tags of asynchronous copies
 };
 
 struct State {
   const ir::Program& p;
-  CheckedProgram& facts;   // facts.program is filled at the end; passes read p
+  CheckedProgram& facts;  // facts.program is filled at the end; passes read p
   Diagnostics& d;
   // The parser reported mistakes already; parts of the program may be missing because of them.
   bool text_had_errors = false;
-  std::vector<FnInfo> fns = {};   // by FnId
-  // By LocalId: the resume that makes this variable differ between lanes, if one does. Filled by check_traps.
+  std::vector<FnInfo> fns = {};  // by FnId
+  // By LocalId: the resume that makes this variable differ between lanes, if one does. Filled by
+  // check_traps.
   std::vector<ir::StmtId> split_by_resume = {};
 
   template <class AnyId>
@@ -49,19 +50,19 @@ std::string name_of(const ir::Program& p, ir::Memory memory);
 ir::Type element_type(const ir::Program& p, ir::Memory memory);
 
 // The passes, in the order in which check() runs them.
-bool check_structure(State& s);        // ids, trees, depth: false if the rest cannot walk the program
-void check_names(State& s);            // V009 V020 V021 V022 V027
-void check_declarations(State& s);     // constants, headers, buffers, attributes
-void check_types(State& s);            // every expression and statement, accesses
-void check_host_expressions(State& s); // over, @count, require
-void check_access(State& s);           // kinds of buffers, per call
-bool check_calls(State& s);            // recursion, size after inlining: false if inlining would not end
-void check_control(State& s);          // loops, returns, barriers in expressions
-void check_traps(State& s);            // trap and resume
-void check_async(State& s);            // async copy and wait
-void check_uniformity(State& s);       // levels
-void find_bounds(State& s);            // proofs
+bool check_structure(State& s);     // ids, trees, depth: false if the rest cannot walk the program
+void check_names(State& s);         // V009 V020 V021 V022 V027
+void check_declarations(State& s);  // constants, headers, buffers, attributes
+void check_types(State& s);         // every expression and statement, accesses
+void check_host_expressions(State& s);  // over, @count, require
+void check_access(State& s);            // kinds of buffers, per call
+bool check_calls(State& s);       // recursion, size after inlining: false if inlining would not end
+void check_control(State& s);     // loops, returns, barriers in expressions
+void check_traps(State& s);       // trap and resume
+void check_async(State& s);       // async copy and wait
+void check_uniformity(State& s);  // levels
+void find_bounds(State& s);       // proofs
 void warn_unused(State& s);
-void warn_flow(State& s);              // unreachable statements, loops that wait for other lanes
+void warn_flow(State& s);  // unreachable statements, loops that wait for other lanes
 
 }  // namespace vyre::check

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Before anything walks the program: ids point at something, nodes form trees, and nothing is too deep for
-// the recursion of the later passes. Parser, builder and decoder keep all of this; a Program put together by
-// hand may not.
+// Before anything walks the program: ids point at something, nodes form trees, and nothing is too
+// deep for the recursion of the later passes. Parser, builder and decoder keep all of this; a
+// Program put together by hand may not.
 #include <fmt/core.h>
 
 #include "check/state.hpp"
@@ -15,7 +15,8 @@ namespace {
 
 class Structure {
  public:
-  explicit Structure(State& s) : s_(s), p_(s.p), expr_seen_(p_.exprs.size()), stmt_seen_(p_.stmts.size()) {}
+  explicit Structure(State& s)
+      : s_(s), p_(s.p), expr_seen_(p_.exprs.size()), stmt_seen_(p_.stmts.size()) {}
 
   bool run() {
     for (const auto& ids : {p_.workgroup, p_.over})
@@ -34,7 +35,7 @@ class Structure {
     for (const Fn& f : p_.fns) {
       if (!in(f.params, p_.param_lists.size())) return false;
       for (LocalId id : p_.params(f.params)) local(id);
-      blocks_ = 1;   // a function body counts as a block, the braces of the program do not
+      blocks_ = 1;  // a function body counts as a block, the braces of the program do not
       block(f.body);
     }
     blocks_ = 0;
@@ -46,7 +47,8 @@ class Structure {
   void fail(std::string what) {
     if (!ok_) return;
     ok_ = false;
-    s_.d.add(Code::BuilderMisuse, p_.position(p_.positions.program), "the program is not well formed: " + what,
+    s_.d.add(Code::BuilderMisuse, p_.position(p_.positions.program),
+             "the program is not well formed: " + what,
              "make programs with the parser, the builder or decode(), which keep them well formed");
   }
 
@@ -66,7 +68,8 @@ class Structure {
         if (m.index >= p_.buffers.size()) fail("a buffer that does not exist");
         return;
       case Memory::Kind::Table:
-        if (m.index >= p_.consts.size() || !p_.consts[m.index].table) fail("a table that does not exist");
+        if (m.index >= p_.consts.size() || !p_.consts[m.index].table)
+          fail("a table that does not exist");
         return;
       case Memory::Kind::Local:
         if (m.index >= p_.locals.size() || (p_.locals[m.index].kind != Local::Kind::Array &&
@@ -83,7 +86,8 @@ class Structure {
     expr_seen_[id.index()] = true;
     if (++depth_ > kMaxExprDepth) {
       ok_ = false;
-      s_.report(Code::ExpressionTooDeep, id, fmt::format("the expression is more than {} nodes deep", kMaxExprDepth),
+      s_.report(Code::ExpressionTooDeep, id,
+                fmt::format("the expression is more than {} nodes deep", kMaxExprDepth),
                 "give parts of it a name with let");
       return;
     }
@@ -94,11 +98,13 @@ class Structure {
         [&](const ConstRef& x) {
           if (x.constant.index() >= p_.consts.size()) fail("a constant that does not exist");
         },
-        [](const BuiltinRef&) {}, [&](const Len& x) { memory(x.memory); }, [&](const Load& x) { memory(x.memory); },
-        [](const Unary&) {}, [](const Binary&) {}, [](const Cast&) {}, [](const Bitcast&) {}, [](const IntrinsicCall&) {},
+        [](const BuiltinRef&) {}, [&](const Len& x) { memory(x.memory); },
+        [&](const Load& x) { memory(x.memory); }, [](const Unary&) {}, [](const Binary&) {},
+        [](const Cast&) {}, [](const Bitcast&) {}, [](const IntrinsicCall&) {},
         [&](const Atomic& x) { memory(x.memory); },
         [&](const Subgroup& x) {
-          if (x.lane.valid() != (arity_of(x.op) == 2)) fail("a subgroup operation with the wrong number of operands");
+          if (x.lane.valid() != (arity_of(x.op) == 2))
+            fail("a subgroup operation with the wrong number of operands");
         },
         [&](const UniformLoad& x) { memory(x.memory); },
         [&](const Call& x) {
@@ -119,7 +125,8 @@ class Structure {
       ok_ = false;
       const auto items = p_.items(b);
       s_.d.add(Code::NestingTooDeep, items.empty() ? Position{} : p_.position_of(items.front()),
-               fmt::format("blocks are nested more than {} deep", kMaxNesting), "move inner blocks to a function");
+               fmt::format("blocks are nested more than {} deep", kMaxNesting),
+               "move inner blocks to a function");
       return;
     }
     for (StmtId id : p_.items(b)) stmt(id);
@@ -163,6 +170,8 @@ class Structure {
 
 }  // namespace
 
-bool check_structure(State& s) { return Structure(s).run(); }
+bool check_structure(State& s) {
+  return Structure(s).run();
+}
 
 }  // namespace vyre::check

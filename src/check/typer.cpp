@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/typer.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+
+#include <fmt/core.h>
 
 #include "vyre/check/check.hpp"
 
@@ -37,7 +37,8 @@ std::string spelled(const Expr& e) {
   if (const auto* whole = std::get_if<IntLiteral>(&e))
     return fmt::format("{}{}", whole->negative ? "-" : "", whole->magnitude);
   if (const auto* decimal = std::get_if<FloatLiteral>(&e))
-    return fmt::format("{}0.{}e{}", decimal->negative ? "-" : "", decimal->digits.substr(0, 20), decimal->exponent);
+    return fmt::format("{}0.{}e{}", decimal->negative ? "-" : "", decimal->digits.substr(0, 20),
+                       decimal->exponent);
   return "the literal";
 }
 
@@ -121,7 +122,8 @@ bool Typer::literal_only(ExprId id) {
   uint8_t& known = literal_only_[id.index()];
   if (known != 0) return known == 2;
   const bool yes = match(
-      p_[id], [](const IntLiteral& e) { return !e.suffix; }, [](const FloatLiteral& e) { return !e.suffix; },
+      p_[id], [](const IntLiteral& e) { return !e.suffix; },
+      [](const FloatLiteral& e) { return !e.suffix; },
       [&](const Unary& e) { return e.op != UnaryOp::Not && literal_only(e.operand); },
       [&](const Binary& e) {
         if (is_lazy(e.op) || is_comparison(e.op)) return false;
@@ -130,16 +132,19 @@ bool Typer::literal_only(ExprId id) {
       [&](const IntrinsicCall& e) {
         // Select and the min-like functions pass the expected type on to their arguments.
         const size_t first = e.op == Intrinsic::Select ? 1 : 0;
-        if (e.op == Intrinsic::IsNan || e.op == Intrinsic::IsInf || e.op == Intrinsic::IsFinite) return false;
+        if (e.op == Intrinsic::IsNan || e.op == Intrinsic::IsInf || e.op == Intrinsic::IsFinite)
+          return false;
         for (size_t i = first; i < static_cast<size_t>(arity_of(e.op)); ++i)
           if (!literal_only(e.args[i])) return false;
         return true;
       },
       [](const BoolLiteral&) { return false; }, [](const LocalRef&) { return false; },
-      [](const ConstRef&) { return false; }, [](const BuiltinRef&) { return false; }, [](const Len&) { return false; },
-      [](const Load&) { return false; }, [](const Cast&) { return false; }, [](const Bitcast&) { return false; },
+      [](const ConstRef&) { return false; }, [](const BuiltinRef&) { return false; },
+      [](const Len&) { return false; }, [](const Load&) { return false; },
+      [](const Cast&) { return false; }, [](const Bitcast&) { return false; },
       [](const Atomic&) { return false; }, [](const Subgroup&) { return false; },
-      [](const UniformLoad&) { return false; }, [](const Call&) { return false; }, [](const Poison&) { return false; });
+      [](const UniformLoad&) { return false; }, [](const Call&) { return false; },
+      [](const Poison&) { return false; });
   literal_only_[id.index()] = yes ? 2 : 1;
   return yes;
 }
@@ -153,18 +158,23 @@ Maybe Typer::infer(ExprId id, Maybe expected) {
               "call it as a statement, or declare a result: `fn …(…) -> u32`")
         .notes.push_back(s_.note(c->fn, "the function is declared here"));
   } else if (const auto* a = std::get_if<Atomic>(&e); a != nullptr && a->op == AtomicOp::Store) {
-    s_.report(Code::NoEffect, id, "`atomic_store` gives no value", "use it as a statement, or use `atomic_exchange`");
+    s_.report(Code::NoEffect, id, "`atomic_store` gives no value",
+              "use it as a statement, or use `atomic_exchange`");
   }
   return type;
 }
 
-void Typer::infer_effect(ExprId id) { s_.facts.expr_types[id.index()] = infer_node(id, p_[id], std::nullopt); }
+void Typer::infer_effect(ExprId id) {
+  s_.facts.expr_types[id.index()] = infer_node(id, p_[id], std::nullopt);
+}
 
 Maybe Typer::infer_node(ExprId id, const Expr& node, Maybe expected) {
   return match(
       node,
       [&](const IntLiteral& e) { return literal(id, node, e.suffix, true, e.negative, expected); },
-      [&](const FloatLiteral& e) { return literal(id, node, e.suffix, false, e.negative, expected); },
+      [&](const FloatLiteral& e) {
+        return literal(id, node, e.suffix, false, e.negative, expected);
+      },
       [](const BoolLiteral&) -> Maybe { return Type::Bool; },
       [&](const LocalRef& e) -> Maybe {
         const Local& local = p_[e.local];
@@ -187,9 +197,11 @@ Maybe Typer::infer_node(ExprId id, const Expr& node, Maybe expected) {
       },
       [&](const Len& e) -> Maybe {
         const bool buffer = e.memory.kind == Memory::Kind::Buffer ||
-                            (e.memory.kind == Memory::Kind::Local && p_[e.memory.local()].kind == Local::Kind::BufferParam);
+                            (e.memory.kind == Memory::Kind::Local &&
+                             p_[e.memory.local()].kind == Local::Kind::BufferParam);
         if (!buffer)
-          s_.report(Code::WrongKindOfName, id, fmt::format("`{}` is not a buffer", name_of(p_, e.memory)),
+          s_.report(Code::WrongKindOfName, id,
+                    fmt::format("`{}` is not a buffer", name_of(p_, e.memory)),
                     "use the element count that its declaration gives");
         return Type::U32;
       },
@@ -197,28 +209,39 @@ Maybe Typer::infer_node(ExprId id, const Expr& node, Maybe expected) {
         require_integer(e.index, "the index");
         return widened(element_type(p_, e.memory));
       },
-      [&](const Unary& e) { return unary(id, e, expected); }, [&](const Binary& e) { return binary(id, e, expected); },
-      [&](const Cast& e) { return cast(id, e.type, e.operand); }, [&](const Bitcast& e) { return bitcast(id, e); },
-      [&](const IntrinsicCall& e) { return intrinsic(id, e, expected); }, [&](const Atomic& e) { return atomic(id, e); },
+      [&](const Unary& e) { return unary(id, e, expected); },
+      [&](const Binary& e) { return binary(id, e, expected); },
+      [&](const Cast& e) { return cast(id, e.type, e.operand); },
+      [&](const Bitcast& e) { return bitcast(id, e); },
+      [&](const IntrinsicCall& e) { return intrinsic(id, e, expected); },
+      [&](const Atomic& e) { return atomic(id, e); },
       [&](const Subgroup& e) { return subgroup(id, e, expected); },
       [&](const UniformLoad& e) -> Maybe {
         require_integer(e.index, "the index");
         return widened(element_type(p_, e.memory));
       },
-      [&](const Call& e) { return call(id, e); }, [](const Poison&) -> Maybe { return std::nullopt; });
+      [&](const Call& e) { return call(id, e); },
+      [](const Poison&) -> Maybe { return std::nullopt; });
 }
 
-Maybe Typer::literal(ExprId id, const Expr& e, Maybe suffix, bool whole, bool negative, Maybe expected) {
+Maybe Typer::literal(ExprId id, const Expr& e, Maybe suffix, bool whole, bool negative,
+                     Maybe expected) {
   Type type = whole ? (negative ? Type::I32 : Type::U32) : Type::F32;
-  if (suffix) type = *suffix;
-  else if (expected && (whole ? is_number(*expected) : is_float(*expected))) type = *expected;
+  if (suffix)
+    type = *suffix;
+  else if (expected && (whole ? is_number(*expected) : is_float(*expected)))
+    type = *expected;
   if (literal_in_type(e, type)) return type;
   std::string fix = "write a value in that range";
-  if (type == Type::U32 && negative) fix = "make the other side signed, or convert: `(-1) as u32`";
-  else if ((type == Type::U32 || type == Type::I32) && whole) fix = "use a 64-bit type, for example with the suffix u64 or i64";
-  else if (is_float(type) && whole) fix = "write a decimal, which is rounded: add `.0`";
+  if (type == Type::U32 && negative)
+    fix = "make the other side signed, or convert: `(-1) as u32`";
+  else if ((type == Type::U32 || type == Type::I32) && whole)
+    fix = "use a 64-bit type, for example with the suffix u64 or i64";
+  else if (is_float(type) && whole)
+    fix = "write a decimal, which is rounded: add `.0`";
   s_.report(Code::LiteralDoesNotFit, id,
-            whole ? fmt::format("{} does not fit in {} ({})", spelled(e), vyre::ir::name_of(type), range_text(type))
+            whole ? fmt::format("{} does not fit in {} ({})", spelled(e), vyre::ir::name_of(type),
+                                range_text(type))
                   : fmt::format("{} is too large for {}", spelled(e), vyre::ir::name_of(type)),
             std::move(fix));
   return type;
@@ -228,26 +251,30 @@ void Typer::require(ExprId id, Type wanted, const std::string& what) {
   const Maybe type = infer(id, wanted);
   if (!type || *type == wanted) return;
   s_.report(Code::TypeMismatch, id,
-            fmt::format("{} has type {}, but this is {}", what, vyre::ir::name_of(wanted), vyre::ir::name_of(*type)),
+            fmt::format("{} has type {}, but this is {}", what, vyre::ir::name_of(wanted),
+                        vyre::ir::name_of(*type)),
             fmt::format("convert it: `(…) as {}`", vyre::ir::name_of(wanted)));
 }
 
 void Typer::require_bool(ExprId id, std::string_view what) {
   const Maybe type = infer(id, Type::Bool);
   if (!type || *type == Type::Bool) return;
-  s_.report(Code::ConditionNotBool, id, fmt::format("{} must be bool, but this is {}", what, vyre::ir::name_of(*type)),
+  s_.report(Code::ConditionNotBool, id,
+            fmt::format("{} must be bool, but this is {}", what, vyre::ir::name_of(*type)),
             "compare it with something: `… != 0`");
 }
 
 Maybe Typer::require_integer(ExprId id, std::string_view what) {
   const Maybe type = infer(id);
   if (!type || is_integer(*type)) return type;
-  s_.report(Code::IndexNotInteger, id, fmt::format("{} must be an integer, but this is {}", what, vyre::ir::name_of(*type)),
+  s_.report(Code::IndexNotInteger, id,
+            fmt::format("{} must be an integer, but this is {}", what, vyre::ir::name_of(*type)),
             "convert it: `(…) as u32`");
   return std::nullopt;
 }
 
-Maybe Typer::same_type(std::initializer_list<ExprId> ids, Maybe expected, ExprId at, std::string_view what) {
+Maybe Typer::same_type(std::initializer_list<ExprId> ids, Maybe expected, ExprId at,
+                       std::string_view what) {
   Maybe common = expected;
   Maybe found;
   bool unknown = false;
@@ -256,13 +283,17 @@ Maybe Typer::same_type(std::initializer_list<ExprId> ids, Maybe expected, ExprId
     for (ExprId id : ids) {
       if (literal_only(id) != literals) continue;
       const Maybe type = infer(id, found ? found : common);
-      if (!type) unknown = true;
-      else if (!found) found = type;
+      if (!type)
+        unknown = true;
+      else if (!found)
+        found = type;
       else if (*type != *found && !differ) {
         differ = true;
-        s_.report(Code::TypeMismatch, at,
-                  fmt::format("{} are {} and {}", what, vyre::ir::name_of(*found), vyre::ir::name_of(*type)),
-                  fmt::format("convert one of them, for example `(…) as {}`", vyre::ir::name_of(*found)));
+        s_.report(
+            Code::TypeMismatch, at,
+            fmt::format("{} are {} and {}", what, vyre::ir::name_of(*found),
+                        vyre::ir::name_of(*type)),
+            fmt::format("convert one of them, for example `(…) as {}`", vyre::ir::name_of(*found)));
       }
     }
   }
@@ -273,8 +304,10 @@ Maybe Typer::unary(ExprId id, const Unary& e, Maybe expected) {
   if (e.op == UnaryOp::Not) {
     const Maybe type = infer(e.operand, Type::Bool);
     if (type && *type != Type::Bool)
-      s_.report(Code::WrongOperandType, id, fmt::format("`!` takes bool, but this is {}", vyre::ir::name_of(*type)),
-                is_integer(*type) ? "use `~` for bits, or compare with 0" : "compare it with something first");
+      s_.report(Code::WrongOperandType, id,
+                fmt::format("`!` takes bool, but this is {}", vyre::ir::name_of(*type)),
+                is_integer(*type) ? "use `~` for bits, or compare with 0"
+                                  : "compare it with something first");
     return Type::Bool;
   }
   const Maybe type = infer(e.operand, expected);
@@ -282,8 +315,8 @@ Maybe Typer::unary(ExprId id, const Unary& e, Maybe expected) {
   const bool ok = e.op == UnaryOp::Neg ? is_number(*type) : is_integer(*type);
   if (ok) return type;
   s_.report(Code::WrongOperandType, id,
-            fmt::format("`{}` takes {}, but this is {}", spelling_of(e.op), e.op == UnaryOp::Neg ? "a number" : "an integer",
-                        vyre::ir::name_of(*type)),
+            fmt::format("`{}` takes {}, but this is {}", spelling_of(e.op),
+                        e.op == UnaryOp::Neg ? "a number" : "an integer", vyre::ir::name_of(*type)),
             *type == Type::Bool ? "use `!` for bool" : "convert it to an integer first");
   return std::nullopt;
 }
@@ -322,8 +355,10 @@ bool Typer::operand_fits(ExprId at, BinaryOp op, Type type) {
   }
   if (!ok)
     s_.report(Code::WrongOperandType, at,
-              fmt::format("`{}` takes {}, but these are {}", spelling_of(op), takes_text, vyre::ir::name_of(type)),
-              type == Type::Bool ? "use `==`, `!=`, `&`, `|`, `^` or `as u32` on bool" : "convert both sides first, for example with `as u32`");
+              fmt::format("`{}` takes {}, but these are {}", spelling_of(op), takes_text,
+                          vyre::ir::name_of(type)),
+              type == Type::Bool ? "use `==`, `!=`, `&`, `|`, `^` or `as u32` on bool"
+                                 : "convert both sides first, for example with `as u32`");
   return ok;
 }
 
@@ -331,8 +366,9 @@ void Typer::zero_divisor(BinaryOp op, Type type, ExprId right) {
   if ((op != BinaryOp::Div && op != BinaryOp::Rem) || !is_integer(type)) return;
   const auto* literal = std::get_if<IntLiteral>(&p_[right]);
   if (literal != nullptr && literal->magnitude == 0)
-    s_.report(Code::DivisionByLiteralZero, right, fmt::format("`{}` by the literal 0", spelling_of(op)),
-              "divide by something else; a divisor that is 0 at run time gives x / 0 = x and x % 0 = 0");
+    s_.report(
+        Code::DivisionByLiteralZero, right, fmt::format("`{}` by the literal 0", spelling_of(op)),
+        "divide by something else; a divisor that is 0 at run time gives x / 0 = x and x % 0 = 0");
 }
 
 Maybe Typer::binary(ExprId id, const Binary& e, Maybe expected) {
@@ -359,7 +395,8 @@ Maybe Typer::binary(ExprId id, const Binary& e, Maybe expected) {
   return compares ? Maybe(Type::Bool) : std::nullopt;
 }
 
-void Typer::check_op_assign(ExprId at, BinaryOp op, Type target, ExprId value, const std::string& what) {
+void Typer::check_op_assign(ExprId at, BinaryOp op, Type target, ExprId value,
+                            const std::string& what) {
   if (is_shift(op)) {
     require_integer(value, "the shift amount");
     operand_fits(at, op, target);
@@ -372,32 +409,35 @@ void Typer::check_op_assign(ExprId at, BinaryOp op, Type target, ExprId value, c
 Maybe Typer::cast(ExprId id, Type to, ExprId operand) {
   const Maybe from = infer(operand);
   if (is_storage(to)) {
-    s_.report(Code::StorageTypeAsValue, id, fmt::format("{} exists in buffers only", vyre::ir::name_of(to)),
+    s_.report(Code::StorageTypeAsValue, id,
+              fmt::format("{} exists in buffers only", vyre::ir::name_of(to)),
               fmt::format("use {}", vyre::ir::name_of(widened(to))));
     return widened(to);
   }
-  (void)from;   // every value type converts to every other
+  (void)from;  // every value type converts to every other
   return to;
 }
 
 Maybe Typer::bitcast(ExprId id, const Bitcast& e) {
   const Maybe from = infer(e.operand);
   if (is_storage(e.type)) {
-    s_.report(Code::StorageTypeAsValue, id, fmt::format("{} exists in buffers only", vyre::ir::name_of(e.type)),
+    s_.report(Code::StorageTypeAsValue, id,
+              fmt::format("{} exists in buffers only", vyre::ir::name_of(e.type)),
               fmt::format("use {}", vyre::ir::name_of(widened(e.type))));
     return widened(e.type);
   }
   if (from && (bits_of(*from) != bits_of(e.type) || *from == Type::Bool || e.type == Type::Bool))
     s_.report(Code::BadBitcast, id,
-              fmt::format("cannot bitcast {} ({} bit) to {} ({} bit)", vyre::ir::name_of(*from), bits_of(*from),
-                          vyre::ir::name_of(e.type), bits_of(e.type)),
+              fmt::format("cannot bitcast {} ({} bit) to {} ({} bit)", vyre::ir::name_of(*from),
+                          bits_of(*from), vyre::ir::name_of(e.type), bits_of(e.type)),
               "bitcast between types of one width; use `as` to convert the value");
   return e.type;
 }
 
 Maybe Typer::intrinsic(ExprId id, const IntrinsicCall& e, Maybe expected) {
   const Takes wanted = takes(e.op);
-  const bool gives_bool = e.op == Intrinsic::IsNan || e.op == Intrinsic::IsInf || e.op == Intrinsic::IsFinite;
+  const bool gives_bool =
+      e.op == Intrinsic::IsNan || e.op == Intrinsic::IsInf || e.op == Intrinsic::IsFinite;
   const std::string what = fmt::format("the arguments of `{}`", vyre::ir::name_of(e.op));
   if (gives_bool) expected = std::nullopt;
   Maybe type;
@@ -416,15 +456,18 @@ Maybe Typer::intrinsic(ExprId id, const IntrinsicCall& e, Maybe expected) {
   }
   if (!type) return gives_bool ? Maybe(Type::Bool) : std::nullopt;
   if (wanted == Takes::F32Only && *type == Type::F64) {
-    s_.report(Code::MathNeedsF32, id, fmt::format("`{}` is defined for f32 only, but this is f64", vyre::ir::name_of(e.op)),
+    s_.report(Code::MathNeedsF32, id,
+              fmt::format("`{}` is defined for f32 only, but this is f64", vyre::ir::name_of(e.op)),
               "convert the argument: `(…) as f32`");
     return type;
   }
   if (!fits(wanted, *type)) {
     s_.report(Code::WrongOperandType, id,
-              fmt::format("`{}` takes {}, but this is {}", vyre::ir::name_of(e.op), text_of(wanted), vyre::ir::name_of(*type)),
-              is_integer(*type) ? "convert the argument: `(…) as f32`, or write a decimal such as 2.0"
-                                : "convert the argument with `as`");
+              fmt::format("`{}` takes {}, but this is {}", vyre::ir::name_of(e.op), text_of(wanted),
+                          vyre::ir::name_of(*type)),
+              is_integer(*type)
+                  ? "convert the argument: `(…) as f32`, or write a decimal such as 2.0"
+                  : "convert the argument with `as`");
     return gives_bool ? Maybe(Type::Bool) : std::nullopt;
   }
   return gives_bool ? Type::Bool : *type;
@@ -433,29 +476,37 @@ Maybe Typer::intrinsic(ExprId id, const IntrinsicCall& e, Maybe expected) {
 Maybe Typer::atomic(ExprId id, const Atomic& e) {
   require_integer(e.index, "the index");
   const Type type = element_type(p_, e.memory);
-  const bool f32_op = e.op == AtomicOp::Load || e.op == AtomicOp::Store || e.op == AtomicOp::Exchange || e.op == AtomicOp::Add;
+  const bool f32_op = e.op == AtomicOp::Load || e.op == AtomicOp::Store ||
+                      e.op == AtomicOp::Exchange || e.op == AtomicOp::Add;
   if (!is_integer(type) && !(type == Type::F32 && f32_op))
     s_.report(Code::AtomicNotAllowed, id,
-              fmt::format("`{}` does not work on {} elements", vyre::ir::name_of(e.op), vyre::ir::name_of(type)),
+              fmt::format("`{}` does not work on {} elements", vyre::ir::name_of(e.op),
+                          vyre::ir::name_of(type)),
               "use u32, i32, u64 or i64 elements; f32 has load, store, exchange and add");
   for (int i = 0; i < arity_of(e.op); ++i)
-    require(e.args[static_cast<size_t>(i)], widened(type), fmt::format("an element of `{}`", name_of(p_, e.memory)));
-  const bool bad_load = e.op == AtomicOp::Load && (e.order == MemoryOrder::Release || e.order == MemoryOrder::AcqRel);
-  const bool bad_store = e.op == AtomicOp::Store && (e.order == MemoryOrder::Acquire || e.order == MemoryOrder::AcqRel);
+    require(e.args[static_cast<size_t>(i)], widened(type),
+            fmt::format("an element of `{}`", name_of(p_, e.memory)));
+  const bool bad_load =
+      e.op == AtomicOp::Load && (e.order == MemoryOrder::Release || e.order == MemoryOrder::AcqRel);
+  const bool bad_store = e.op == AtomicOp::Store &&
+                         (e.order == MemoryOrder::Acquire || e.order == MemoryOrder::AcqRel);
   if (bad_load || bad_store)
-    s_.report(Code::BadMemoryOrder, id,
-              fmt::format("`{}` cannot be `{}`", vyre::ir::name_of(e.op), vyre::ir::name_of(e.order)),
-              bad_load ? "use relaxed or acquire for a load" : "use relaxed or release for a store");
+    s_.report(
+        Code::BadMemoryOrder, id,
+        fmt::format("`{}` cannot be `{}`", vyre::ir::name_of(e.op), vyre::ir::name_of(e.order)),
+        bad_load ? "use relaxed or acquire for a load" : "use relaxed or release for a store");
   return e.op == AtomicOp::Store ? std::nullopt : Maybe(widened(type));
 }
 
 Maybe Typer::subgroup(ExprId id, const Subgroup& e, Maybe expected) {
   const auto wrong = [&](Type type, std::string_view wanted) {
     s_.report(Code::WrongOperandType, id,
-              fmt::format("`{}` takes {}, but this is {}", vyre::ir::name_of(e.op), wanted, vyre::ir::name_of(type)),
+              fmt::format("`{}` takes {}, but this is {}", vyre::ir::name_of(e.op), wanted,
+                          vyre::ir::name_of(type)),
               "convert the argument with `as`, or compare it to get a bool");
   };
-  if (e.lane.valid()) require(e.lane, Type::U32, fmt::format("the lane of `{}`", vyre::ir::name_of(e.op)));
+  if (e.lane.valid())
+    require(e.lane, Type::U32, fmt::format("the lane of `{}`", vyre::ir::name_of(e.op)));
   switch (e.op) {
     case SubgroupOp::Ballot:
     case SubgroupOp::Any:
@@ -495,10 +546,11 @@ Maybe Typer::call(ExprId id, const Call& e) {
   const auto params = p_.params(fn.params);
   const auto args = p_.arguments(e.args);
   if (params.size() != args.size()) {
-    s_.report(Code::WrongArgumentCount, id,
-              fmt::format("`{}` takes {} argument{}, but {} {} given", fn.name, params.size(), params.size() == 1 ? "" : "s",
-                          args.size(), args.size() == 1 ? "is" : "are"),
-              "give one argument for each parameter")
+    s_.report(
+          Code::WrongArgumentCount, id,
+          fmt::format("`{}` takes {} argument{}, but {} {} given", fn.name, params.size(),
+                      params.size() == 1 ? "" : "s", args.size(), args.size() == 1 ? "is" : "are"),
+          "give one argument for each parameter")
         .notes.push_back(s_.note(e.fn, "the function is declared here"));
   }
   for (size_t i = 0; i < args.size(); ++i) {
@@ -509,28 +561,37 @@ Maybe Typer::call(ExprId id, const Call& e) {
       } else if (param->kind == Local::Kind::BufferParam) {
         infer(*value);
         if (std::holds_alternative<Poison>(p_[*value])) continue;
-        s_.report(Code::WrongKindOfName, *value, fmt::format("the parameter `{}` of `{}` takes a buffer, not a value", param->name, fn.name),
+        s_.report(Code::WrongKindOfName, *value,
+                  fmt::format("the parameter `{}` of `{}` takes a buffer, not a value", param->name,
+                              fn.name),
                   "pass the name of a buffer");
       } else {
-        require(*value, param->type.value_or(Type::U32), fmt::format("the parameter `{}` of `{}`", param->name, fn.name));
+        require(*value, param->type.value_or(Type::U32),
+                fmt::format("the parameter `{}` of `{}`", param->name, fn.name));
       }
       continue;
     }
     if (param == nullptr) continue;
     const Memory memory = std::get<Memory>(args[i]);
-    const bool buffer = memory.kind == Memory::Kind::Buffer ||
-                        (memory.kind == Memory::Kind::Local && p_[memory.local()].kind == Local::Kind::BufferParam);
+    const bool buffer =
+        memory.kind == Memory::Kind::Buffer ||
+        (memory.kind == Memory::Kind::Local && p_[memory.local()].kind == Local::Kind::BufferParam);
     if (param->kind != Local::Kind::BufferParam || !buffer) {
       s_.report(Code::WrongKindOfName, id,
-                buffer ? fmt::format("the parameter `{}` of `{}` takes a value, not the buffer `{}`", param->name, fn.name, name_of(p_, memory))
-                       : fmt::format("`{}` is not a buffer, so it cannot be passed to `{}`", name_of(p_, memory), fn.name),
-                buffer ? "pass an element of it, or declare a `buffer` parameter" : "pass single elements as values");
+                buffer
+                    ? fmt::format("the parameter `{}` of `{}` takes a value, not the buffer `{}`",
+                                  param->name, fn.name, name_of(p_, memory))
+                    : fmt::format("`{}` is not a buffer, so it cannot be passed to `{}`",
+                                  name_of(p_, memory), fn.name),
+                buffer ? "pass an element of it, or declare a `buffer` parameter"
+                       : "pass single elements as values");
     } else if (element_type(p_, memory) != param->type.value_or(Type::U32)) {
-      s_.report(Code::TypeMismatch, id,
-                fmt::format("the parameter `{}` of `{}` takes {} elements, but `{}` has {}", param->name, fn.name,
-                            vyre::ir::name_of(param->type.value_or(Type::U32)), name_of(p_, memory),
-                            vyre::ir::name_of(element_type(p_, memory))),
-                "pass a buffer of the same element type");
+      s_.report(
+          Code::TypeMismatch, id,
+          fmt::format("the parameter `{}` of `{}` takes {} elements, but `{}` has {}", param->name,
+                      fn.name, vyre::ir::name_of(param->type.value_or(Type::U32)),
+                      name_of(p_, memory), vyre::ir::name_of(element_type(p_, memory))),
+          "pass a buffer of the same element type");
     }
   }
   return fn.result;

@@ -18,7 +18,8 @@ class StatementTypes {
 
   void run() {
     for (const Fn& fn : p_.fns) {
-      for (LocalId param : p_.params(fn.params)) s_.facts.local_types[param.index()] = p_[param].type;
+      for (LocalId param : p_.params(fn.params))
+        s_.facts.local_types[param.index()] = p_[param].type;
     }
     for (const Fn& fn : p_.fns) {
       fn_ = &fn;
@@ -43,10 +44,12 @@ class StatementTypes {
         [&](const Eval& st) { eval(st); },
         [&](const If& st) { typer_.require_bool(st.condition, "the condition of `if`"); },
         [&](const For& st) { for_loop(st); },
-        [&](const While& st) { typer_.require_bool(st.condition, "the condition of `while`"); }, [](const Break&) {},
-        [](const Continue&) {}, [&](const Return& st) { result(id, st); }, [](const Nested&) {}, [](const Region&) {},
-        [](const Barrier&) {}, [&](const Fixpoint& st) { fixpoint(st); }, [&](const AsyncCopy& st) { copy(id, st); },
-        [](const Wait&) {}, [&](const Trap& st) { typer_.require(st.value, Type::U32, "the value of a trap"); },
+        [&](const While& st) { typer_.require_bool(st.condition, "the condition of `while`"); },
+        [](const Break&) {}, [](const Continue&) {}, [&](const Return& st) { result(id, st); },
+        [](const Nested&) {}, [](const Region&) {}, [](const Barrier&) {},
+        [&](const Fixpoint& st) { fixpoint(st); }, [&](const AsyncCopy& st) { copy(id, st); },
+        [](const Wait&) {},
+        [&](const Trap& st) { typer_.require(st.value, Type::U32, "the value of a trap"); },
         [](const Resume&) {}, [&](const Collective& st) { collective(id, st); });
   }
 
@@ -54,28 +57,35 @@ class StatementTypes {
     const Local& local = p_[st.local];
     auto& type = s_.facts.local_types[st.local.index()];
     type = local.type;
-    if (local.type) typer_.require(st.value, *local.type, quoted(local.name));
-    else type = typer_.infer(st.value);
+    if (local.type)
+      typer_.require(st.value, *local.type, quoted(local.name));
+    else
+      type = typer_.infer(st.value);
   }
 
   void array(const DeclareArray& st) {
     const Local& local = p_[st.local];
     s_.facts.local_types[st.local.index()] = local.type;
     if (!local.count.valid()) {
-      s_.report(Code::BadCount, st.local, fmt::format("the private array `{}` has no element count", local.name),
+      s_.report(Code::BadCount, st.local,
+                fmt::format("the private array `{}` has no element count", local.name),
                 fmt::format("write a count from 1 to {}", kMaxArrayElements));
       return;
     }
     if (!typer_.require_integer(local.count, "the element count")) return;
     const auto count = evaluate(p_, s_.facts, local.count);
     if (!count) {
-      s_.report(Code::NotConstant, local.count, fmt::format("the element count of `{}` is not constant", local.name),
+      s_.report(Code::NotConstant, local.count,
+                fmt::format("the element count of `{}` is not constant", local.name),
                 "use literals and constants only");
     } else if (count->bits == 0 || count->bits > kMaxArrayElements) {
-      s_.report(Code::BadCount, local.count,
-                is_signed(count->type) ? fmt::format("the private array `{}` would have {} elements", local.name, as_signed(*count))
-                                       : fmt::format("the private array `{}` would have {} elements", local.name, count->bits),
-                fmt::format("use 1 to {} elements, or a shared or global buffer", kMaxArrayElements));
+      s_.report(
+          Code::BadCount, local.count,
+          is_signed(count->type) ? fmt::format("the private array `{}` would have {} elements",
+                                               local.name, as_signed(*count))
+                                 : fmt::format("the private array `{}` would have {} elements",
+                                               local.name, count->bits),
+          fmt::format("use 1 to {} elements, or a shared or global buffer", kMaxArrayElements));
     } else {
       s_.facts.array_counts[st.local.index()] = static_cast<uint32_t>(count->bits);
     }
@@ -85,16 +95,21 @@ class StatementTypes {
     const Local& local = p_[st.local];
     const auto type = s_.facts.local_types[st.local.index()];
     if (local.kind == Local::Kind::Array || local.kind == Local::Kind::BufferParam) {
-      s_.report(Code::WrongKindOfName, id, fmt::format("`{}` cannot be assigned as a whole", local.name),
+      s_.report(Code::WrongKindOfName, id,
+                fmt::format("`{}` cannot be assigned as a whole", local.name),
                 fmt::format("assign an element: `{}[i] = …`", local.name));
       typer_.infer(st.value);
       return;
     }
     if (local.kind != Local::Kind::Var) {
-      const std::string_view what = local.kind == Local::Kind::For ? "a loop variable" : local.kind == Local::Kind::Param ? "a parameter" : "declared with `let`";
-      s_.report(Code::AssignToImmutable, id, fmt::format("`{}` is {} and cannot change", local.name, what),
-                local.kind == Local::Kind::Let ? fmt::format("declare it with `var {} = …`", local.name)
-                                               : fmt::format("copy it first: `var my_{} = {};`", local.name, local.name))
+      const std::string_view what = local.kind == Local::Kind::For     ? "a loop variable"
+                                    : local.kind == Local::Kind::Param ? "a parameter"
+                                                                       : "declared with `let`";
+      s_.report(Code::AssignToImmutable, id,
+                fmt::format("`{}` is {} and cannot change", local.name, what),
+                local.kind == Local::Kind::Let
+                    ? fmt::format("declare it with `var {} = …`", local.name)
+                    : fmt::format("copy it first: `var my_{} = {};`", local.name, local.name))
           .notes.push_back(s_.note(st.local, "it is declared here"));
     }
     if (!type) {
@@ -109,18 +124,23 @@ class StatementTypes {
   void store(StmtId id, const Store& st) {
     typer_.require_integer(st.index, "the index");
     if (st.memory.kind == Memory::Kind::Table)
-      s_.report(Code::AssignToImmutable, id, fmt::format("the table `{}` is constant", name_of(p_, st.memory)),
+      s_.report(Code::AssignToImmutable, id,
+                fmt::format("the table `{}` is constant", name_of(p_, st.memory)),
                 "use a private array or a buffer for values that change");
     const Type type = widened(element_type(p_, st.memory));
     const std::string what = fmt::format("an element of `{}`", name_of(p_, st.memory));
-    if (st.op) typer_.check_op_assign(st.value, *st.op, type, st.value, what);
-    else typer_.require(st.value, type, what);
+    if (st.op)
+      typer_.check_op_assign(st.value, *st.op, type, st.value, what);
+    else
+      typer_.require(st.value, type, what);
   }
 
   void eval(const Eval& st) {
     const Expr& e = p_[st.value];
     typer_.infer_effect(st.value);
-    if (std::holds_alternative<Call>(e) || std::holds_alternative<Atomic>(e) || std::holds_alternative<Poison>(e)) return;
+    if (std::holds_alternative<Call>(e) || std::holds_alternative<Atomic>(e) ||
+        std::holds_alternative<Poison>(e))
+      return;
     s_.report(Code::NoEffect, st.value, "this expression has no effect as a statement",
               "assign its value: `let x = …;`, or remove it");
   }
@@ -128,21 +148,26 @@ class StatementTypes {
   void for_loop(const For& st) {
     auto type = typer_.same_type({st.first, st.last}, std::nullopt, st.last, "the bounds of `for`");
     if (type && !is_integer(*type)) {
-      s_.report(Code::IndexNotInteger, st.first, fmt::format("a `for` counts integers, but its bounds are {}", name_of(*type)),
+      s_.report(Code::IndexNotInteger, st.first,
+                fmt::format("a `for` counts integers, but its bounds are {}", name_of(*type)),
                 "use integer bounds and convert the variable inside the loop");
       type.reset();
     }
     s_.facts.local_types[st.variable.index()] = type;
     if (!st.step.valid()) return;
-    if (type) typer_.require(st.step, *type, "the step");
-    else typer_.infer(st.step);
+    if (type)
+      typer_.require(st.step, *type, "the step");
+    else
+      typer_.infer(st.step);
     const auto step = evaluate(p_, s_.facts, st.step);
     if (!step || !is_integer(step->type)) {
       if (s_.facts.expr_types[st.step.index()])
-        s_.report(Code::BadLoopStep, st.step, "the step of a `for` is not constant", "use literals and constants only, or a `while` loop");
+        s_.report(Code::BadLoopStep, st.step, "the step of a `for` is not constant",
+                  "use literals and constants only, or a `while` loop");
     } else if (is_signed(step->type) ? as_signed(*step) <= 0 : step->bits == 0) {
       s_.report(Code::BadLoopStep, st.step,
-                is_signed(step->type) ? fmt::format("the step of a `for` is {}", as_signed(*step)) : std::string("the step of a `for` is 0"),
+                is_signed(step->type) ? fmt::format("the step of a `for` is {}", as_signed(*step))
+                                      : std::string("the step of a `for` is 0"),
                 "use a step of at least 1; to count down compute the index from the variable");
     }
   }
@@ -151,18 +176,23 @@ class StatementTypes {
     if (fn_ == nullptr) {
       if (!st.value.valid()) return;
       typer_.infer(st.value);
-      s_.report(Code::BadReturn, id, "a `return` outside functions ends the lane and has no value", "write `return;` and store the value in a buffer");
+      s_.report(Code::BadReturn, id, "a `return` outside functions ends the lane and has no value",
+                "write `return;` and store the value in a buffer");
       return;
     }
     if (fn_->result && st.value.valid()) {
       typer_.require(st.value, *fn_->result, fmt::format("the result of `{}`", fn_->name));
     } else if (fn_->result) {
-      s_.report(Code::BadReturn, id, fmt::format("`{}` returns {}, but this `return` has no value", fn_->name, name_of(*fn_->result)),
+      s_.report(Code::BadReturn, id,
+                fmt::format("`{}` returns {}, but this `return` has no value", fn_->name,
+                            name_of(*fn_->result)),
                 "write `return …;` with a value");
     } else if (st.value.valid()) {
       typer_.infer(st.value);
-      s_.report(Code::BadReturn, id, fmt::format("`{}` has no result, but this `return` has a value", fn_->name),
-                fmt::format("declare the result: `fn {}(…) -> u32`, or write `return;`", fn_->name));
+      s_.report(
+          Code::BadReturn, id,
+          fmt::format("`{}` has no result, but this `return` has a value", fn_->name),
+          fmt::format("declare the result: `fn {}(…) -> u32`, or write `return;`", fn_->name));
     }
   }
 
@@ -170,7 +200,8 @@ class StatementTypes {
     typer_.require(st.max_passes, Type::U32, "the most passes of a `fixpoint`");
     const auto most = evaluate(p_, s_.facts, st.max_passes);
     if (most && most->type == Type::U32 && most->bits == 0)
-      s_.report(Code::BadFixpointMax, st.max_passes, "a `fixpoint` of at most 0 passes", "allow at least one pass");
+      s_.report(Code::BadFixpointMax, st.max_passes, "a `fixpoint` of at most 0 passes",
+                "allow at least one pass");
   }
 
   void copy(StmtId id, const AsyncCopy& st) {
@@ -179,8 +210,9 @@ class StatementTypes {
     typer_.require_integer(st.count, "the element count");
     if (element_type(p_, st.dst) != element_type(p_, st.src))
       s_.report(Code::BadAsyncCopy, id,
-                fmt::format("`{}` has {} elements and `{}` has {}", name_of(p_, st.dst), name_of(element_type(p_, st.dst)),
-                            name_of(p_, st.src), name_of(element_type(p_, st.src))),
+                fmt::format("`{}` has {} elements and `{}` has {}", name_of(p_, st.dst),
+                            name_of(element_type(p_, st.dst)), name_of(p_, st.src),
+                            name_of(element_type(p_, st.src))),
                 "copy between memories of one element type");
   }
 
@@ -189,7 +221,9 @@ class StatementTypes {
       if (!word.valid()) continue;
       typer_.require(word, Type::U32, word == st.root ? "the root" : "the group number");
       if (s_.facts.expr_types[word.index()] && !evaluate(p_, s_.facts, word))
-        s_.report(Code::NotConstant, word, fmt::format("the {} of a collective is not constant", word == st.root ? "root" : "group number"),
+        s_.report(Code::NotConstant, word,
+                  fmt::format("the {} of a collective is not constant",
+                              word == st.root ? "root" : "group number"),
                   "use literals and constants only");
     }
     const Type type = element_type(p_, st.src);
@@ -197,12 +231,14 @@ class StatementTypes {
     const bool bitwise = st.reduce >= ReduceOp::And;
     if (reduces && !(bitwise ? is_integer(type) : is_number(type)))
       s_.report(Code::BadCollective, id,
-                fmt::format("`{}` with `{}` does not work on {} elements", name_of(st.op), name_of(st.reduce), name_of(type)),
-                bitwise ? "use u32, i32, u64 or i64 elements" : "use u32, i32, u64, i64, f32 or f64 elements");
+                fmt::format("`{}` with `{}` does not work on {} elements", name_of(st.op),
+                            name_of(st.reduce), name_of(type)),
+                bitwise ? "use u32, i32, u64 or i64 elements"
+                        : "use u32, i32, u64, i64, f32 or f64 elements");
     if (st.dst.valid() && element_type(p_, st.dst) != type)
       s_.report(Code::BadCollective, id,
-                fmt::format("`{}` has {} elements and `{}` has {}", name_of(p_, st.src), name_of(type), name_of(p_, st.dst),
-                            name_of(element_type(p_, st.dst))),
+                fmt::format("`{}` has {} elements and `{}` has {}", name_of(p_, st.src),
+                            name_of(type), name_of(p_, st.dst), name_of(element_type(p_, st.dst))),
                 "use buffers of one element type");
   }
 
@@ -214,6 +250,8 @@ class StatementTypes {
 
 }  // namespace
 
-void check_types(State& s) { StatementTypes(s).run(); }
+void check_types(State& s) {
+  StatementTypes(s).run();
+}
 
 }  // namespace vyre::check

@@ -110,7 +110,9 @@ TEST(Types, CastsAndBitcasts) {
 }
 
 TEST(Types, AtomicsAndOrders) {
-  EXPECT_EQ(errors(in_program("atomic_add(work[0], 1, acq_rel); let x = atomic_load(work[0], acquire); atomic_store(work[0], 1, release);")), "");
+  EXPECT_EQ(errors(in_program("atomic_add(work[0], 1, acq_rel); let x = atomic_load(work[0], "
+                              "acquire); atomic_store(work[0], 1, release);")),
+            "");
   EXPECT_EQ(errors(in_program("let x = atomic_load(work[0], release);")), "V052");
   EXPECT_EQ(errors(in_program("atomic_store(work[0], 1, acquire);")), "V052");
   EXPECT_EQ(errors(in_program("atomic_max(fwork[0], 1.0);")), "V051");
@@ -155,16 +157,31 @@ TEST(Types, FunctionsCheckBuffersAtEachCall) {
   EXPECT_EQ(errors(in_program("put(fwork, 1);", put)), "V030");
   EXPECT_EQ(errors(in_program("put(3, 1);", put)), "V023");
   EXPECT_EQ(errors(in_program("put(work);", put)), "V024");
-  EXPECT_EQ(errors(in_program("a(work);", "fn a(b : buffer u32[]) { c(b); } fn c(b : buffer u32[]) { atomic_add(b[0], 1); }")), "");
-  EXPECT_EQ(errors(in_program("a(data);", "fn a(b : buffer u32[]) { c(b); } fn c(b : buffer u32[]) { atomic_add(b[0], 1); }")), "V051");
+  EXPECT_EQ(
+      errors(in_program(
+          "a(work);",
+          "fn a(b : buffer u32[]) { c(b); } fn c(b : buffer u32[]) { atomic_add(b[0], 1); }")),
+      "");
+  EXPECT_EQ(
+      errors(in_program(
+          "a(data);",
+          "fn a(b : buffer u32[]) { c(b); } fn c(b : buffer u32[]) { atomic_add(b[0], 1); }")),
+      "V051");
 }
 
 TEST(Types, Returns) {
   EXPECT_EQ(errors(in_program("return 1;")), "V043");
-  EXPECT_EQ(errors(in_program("let x = f(1);", "fn f(a : u32) -> u32 { if a == 1 { return 2; } }")), "V042");
-  EXPECT_EQ(errors(in_program("let x = f(1);", "fn f(a : u32) -> u32 { if a == 1 { return 2; } else { return 3; } }")), "");
-  EXPECT_EQ(errors(in_program("let x = f(1);", "fn f(a : u32) -> u32 { while true { if a == 1 { return 2; } } }")), "");
-  EXPECT_EQ(errors(in_program("let x = f(1);", "fn f(a : u32) -> u32 { while true { break; } }")), "V042");
+  EXPECT_EQ(errors(in_program("let x = f(1);", "fn f(a : u32) -> u32 { if a == 1 { return 2; } }")),
+            "V042");
+  EXPECT_EQ(
+      errors(in_program("let x = f(1);",
+                        "fn f(a : u32) -> u32 { if a == 1 { return 2; } else { return 3; } }")),
+      "");
+  EXPECT_EQ(errors(in_program("let x = f(1);",
+                              "fn f(a : u32) -> u32 { while true { if a == 1 { return 2; } } }")),
+            "");
+  EXPECT_EQ(errors(in_program("let x = f(1);", "fn f(a : u32) -> u32 { while true { break; } }")),
+            "V042");
   EXPECT_EQ(errors(in_program("let x = f(1);", "fn f(a : u32) -> u32 { trap(1, a); }")), "");
   EXPECT_EQ(errors(in_program("f(1);", "fn f(a : u32) { return a; }")), "V043");
   EXPECT_EQ(errors(in_program("let x = f();", "fn f() -> u32 { return; }")), "V043");
@@ -185,7 +202,8 @@ TEST(Loops, BoundsStepAndJumps) {
   EXPECT_EQ(errors(in_program("for i in 0.5 .. 10.5 { }")), "V036");
   EXPECT_EQ(errors(in_program("break;")), "V047");
   EXPECT_EQ(errors(in_program("while true { if work[0] == 1 { continue; } break; }")), "");
-  EXPECT_EQ(errors(in_program("for i in 0 .. 3 { fixpoint max 3 over (work) { break; } }")), "V047");
+  EXPECT_EQ(errors(in_program("for i in 0 .. 3 { fixpoint max 3 over (work) { break; } }")),
+            "V047");
 }
 
 }  // namespace

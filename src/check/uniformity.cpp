@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uniformity: which values are the same over the grid, a workgroup or a subgroup, and whether control flow is
-// where a barrier needs it to be.
+// Uniformity: which values are the same over the grid, a workgroup or a subgroup, and whether
+// control flow is where a barrier needs it to be.
 //
-// Everything is a graph. Nodes are locals (one set per call of their function) and stretches of control flow;
-// an edge a -> b says that b is at least as divergent as a. Levels spread over the edges until nothing changes,
-// each node rising at most three times, and every rise remembers its edge, so an error can show the way back to
-// the value that started it. Functions are walked once per call: with their arguments' levels and buffers.
-#include <fmt/core.h>
-
+// Everything is a graph. Nodes are locals (one set per call of their function) and stretches of
+// control flow; an edge a -> b says that b is at least as divergent as a. Levels spread over the
+// edges until nothing changes, each node rising at most three times, and every rise remembers its
+// edge, so an error can show the way back to the value that started it. Functions are walked once
+// per call: with their arguments' levels and buffers.
 #include <algorithm>
 #include <deque>
 #include <set>
 #include <unordered_map>
+
+#include <fmt/core.h>
 
 #include "check/state.hpp"
 
@@ -41,7 +42,7 @@ struct Origin {
 };
 
 struct Edge {
-  Node from;   // kNone: the level below is given by the origin itself
+  Node from;  // kNone: the level below is given by the origin itself
   Node to;
   Level level = Level::Grid;
   Origin origin;
@@ -51,10 +52,10 @@ struct Requirement {
   Level most;
   Node node;
   Code code;
-  std::string what;     // "`barrier grid`"
+  std::string what;  // "`barrier grid`"
   Position at;
-  uint64_t site;        // statements and expressions, to report each place once
-  uint32_t calls;       // into call_chains_: the calls around it
+  uint64_t site;   // statements and expressions, to report each place once
+  uint32_t calls;  // into call_chains_: the calls around it
 };
 
 struct CallFrame {
@@ -72,7 +73,8 @@ class Uniformity {
   void run() {
     flow_ = new_node();
     block(p_.body);
-    // Functions nobody calls are walked once, as if called from grid-uniform flow with uniform arguments.
+    // Functions nobody calls are walked once, as if called from grid-uniform flow with uniform
+    // arguments.
     for (uint32_t i = 0; i < p_.fns.size(); ++i)
       if (!called_.contains(i)) {
         result_ = new_node();
@@ -158,8 +160,9 @@ class Uniformity {
     const Expr& e = p_[id];
     const Origin here{id, {}};
     match(
-        e, [](const IntLiteral&) {}, [](const FloatLiteral&) {}, [](const BoolLiteral&) {}, [](const ConstRef&) {},
-        [](const Len&) {}, [](const Poison&) {}, [&](const LocalRef& x) { edge(node_of(x.local), to, here); },
+        e, [](const IntLiteral&) {}, [](const FloatLiteral&) {}, [](const BoolLiteral&) {},
+        [](const ConstRef&) {}, [](const Len&) {}, [](const Poison&) {},
+        [&](const LocalRef& x) { edge(node_of(x.local), to, here); },
         [&](const BuiltinRef& x) { raise(to, level_of(x.builtin), here); },
         [&](const Load& x) {
           // The memory first: if other lanes may write it, a uniform index would not help.
@@ -172,7 +175,8 @@ class Uniformity {
           value(x.left, to);
           value(x.right, to);
         },
-        [&](const Cast& x) { value(x.operand, to); }, [&](const Bitcast& x) { value(x.operand, to); },
+        [&](const Cast& x) { value(x.operand, to); },
+        [&](const Bitcast& x) { value(x.operand, to); },
         [&](const IntrinsicCall& x) {
           for (int i = 0; i < arity_of(x.op); ++i) value(x.args[static_cast<size_t>(i)], to);
         },
@@ -182,12 +186,15 @@ class Uniformity {
           raise(to, Level::Lane, here);
         },
         [&](const Subgroup& x) {
-          need(Code::SubgroupNotUniform, Level::Subgroup, flow_, fmt::format("`{}`", vyre::ir::name_of(x.op)), id);
+          need(Code::SubgroupNotUniform, Level::Subgroup, flow_,
+               fmt::format("`{}`", vyre::ir::name_of(x.op)), id);
           effects(x.value);
           if (x.lane.valid()) {
             const Node lane = new_node();
             value(x.lane, lane);
-            if (x.op == SubgroupOp::Broadcast) need(Code::ValueNotUniform, Level::Subgroup, lane, "the lane of `subgroup_broadcast`", x.lane);
+            if (x.op == SubgroupOp::Broadcast)
+              need(Code::ValueNotUniform, Level::Subgroup, lane, "the lane of `subgroup_broadcast`",
+                   x.lane);
           }
           raise(to, level_of(x.op), here);
         },
@@ -224,7 +231,9 @@ class Uniformity {
       return;
     }
     const BufferId buffer = actual(m);
-    if (buffer.valid() && (p_[buffer].kind == BufferKind::In || p_[buffer].kind == BufferKind::Uniform)) return;
+    if (buffer.valid() &&
+        (p_[buffer].kind == BufferKind::In || p_[buffer].kind == BufferKind::Uniform))
+      return;
     raise(to, Level::Lane, here);
   }
 
@@ -286,7 +295,8 @@ class Uniformity {
     pending_.push_back(std::move(pending));
   }
 
-  // Bodies are walked after the statement's expressions, so that recursion is only as deep as blocks are.
+  // Bodies are walked after the statement's expressions, so that recursion is only as deep as
+  // blocks are.
   void walk_calls(size_t mark) {
     for (size_t i = mark; i < pending_.size(); ++i) {
       const Pending call = std::move(pending_[i]);
@@ -319,7 +329,8 @@ class Uniformity {
 
   // ---- statements ----
   struct Exits {
-    std::vector<std::pair<Node, StmtId>> rest;       // from here the rest of the function is divergent (return)
+    std::vector<std::pair<Node, StmtId>>
+        rest;  // from here the rest of the function is divergent (return)
     std::vector<std::pair<Node, StmtId>> continues;  // the rest of the loop body
   };
 
@@ -370,8 +381,11 @@ class Uniformity {
   }
 
   void barrier(StmtId id, Scope scope) {
-    const Level most = scope == Scope::Grid ? Level::Grid : scope == Scope::Workgroup ? Level::Workgroup : Level::Subgroup;
-    need(Code::BarrierNotUniform, most, flow_, fmt::format("`barrier {}`", vyre::ir::name_of(scope)), id);
+    const Level most = scope == Scope::Grid        ? Level::Grid
+                       : scope == Scope::Workgroup ? Level::Workgroup
+                                                   : Level::Subgroup;
+    need(Code::BarrierNotUniform, most, flow_,
+         fmt::format("`barrier {}`", vyre::ir::name_of(scope)), id);
   }
 
   void uniform_value(ExprId id, Level most, std::string what) {
@@ -398,7 +412,8 @@ class Uniformity {
           return Exits{};
         },
         [&](const Store& st) {
-          if (st.memory.kind == Memory::Kind::Local && p_[st.memory.local()].kind == Local::Kind::Array) {
+          if (st.memory.kind == Memory::Kind::Local &&
+              p_[st.memory.local()].kind == Local::Kind::Array) {
             const Node node = assigned(st.memory.local(), id);
             value(st.index, node);
             value(st.value, node);
@@ -418,16 +433,20 @@ class Uniformity {
           Exits exits = in_block(st.then_block, inner);
           const Exits more = in_block(st.else_block, inner);
           exits.rest.insert(exits.rest.end(), more.rest.begin(), more.rest.end());
-          exits.continues.insert(exits.continues.end(), more.continues.begin(), more.continues.end());
+          exits.continues.insert(exits.continues.end(), more.continues.begin(),
+                                 more.continues.end());
           return merged(std::move(exits));
         },
-        [&](const For& st) { return for_loop(id, st); }, [&](const While& st) { return while_loop(st); },
+        [&](const For& st) { return for_loop(id, st); },
+        [&](const While& st) { return while_loop(st); },
         [&](const Break&) {
           if (!loops_.empty()) edge(flow_, loops_.back(), {{}, id});
           return Exits{};
         },
-        [&](const Continue&) { return Exits{{}, {{flow_, id}}}; }, [&](const Return& st) { return returns(id, st); },
-        [&](const Nested& st) { return block(st.body); }, [&](const Region& st) { return block(st.body); },
+        [&](const Continue&) { return Exits{{}, {{flow_, id}}}; },
+        [&](const Return& st) { return returns(id, st); },
+        [&](const Nested& st) { return block(st.body); },
+        [&](const Region& st) { return block(st.body); },
         [&](const Barrier& st) {
           barrier(id, st.scope);
           return Exits{};
@@ -443,7 +462,8 @@ class Uniformity {
         },
         [&](const AsyncCopy& st) {
           need(Code::FlowNotUniform, Level::Workgroup, flow_, "`async copy`", id);
-          for (ExprId arg : {st.dst_index, st.src_index, st.count}) uniform_value(arg, Level::Workgroup, "an argument of `async copy`");
+          for (ExprId arg : {st.dst_index, st.src_index, st.count})
+            uniform_value(arg, Level::Workgroup, "an argument of `async copy`");
           return Exits{};
         },
         [&](const Wait&) {
@@ -459,7 +479,8 @@ class Uniformity {
           return Exits{};
         },
         [&](const Collective& st) {
-          need(Code::FlowNotUniform, Level::Grid, flow_, fmt::format("`{}`", vyre::ir::name_of(st.op)), id);
+          need(Code::FlowNotUniform, Level::Grid, flow_,
+               fmt::format("`{}`", vyre::ir::name_of(st.op)), id);
           return Exits{};
         });
   }
@@ -472,7 +493,8 @@ class Uniformity {
     return loop_body(st.body, body);
   }
 
-  // The condition is evaluated again by the lanes that are still in the loop: in the flow of the body.
+  // The condition is evaluated again by the lanes that are still in the loop: in the flow of the
+  // body.
   Exits while_loop(const While& st) {
     const Node body = joined(flow_, {st.condition, {}});
     const Node outer = flow_;
@@ -494,7 +516,7 @@ class Uniformity {
   Exits returns(StmtId id, const Return& st) {
     if (!in_fn_) {
       if (st.value.valid()) effects(st.value);
-      return {};   // ends the lane: what is left goes on as before
+      return {};  // ends the lane: what is left goes on as before
     }
     edge(flow_, result_, {{}, id});
     if (st.value.valid()) value(st.value, result_);
@@ -515,27 +537,41 @@ class Uniformity {
       if (levels_[r.node] <= r.most) continue;
       if (!reported.insert({r.site, static_cast<uint16_t>(r.code)}).second) continue;
       const bool about_value = r.code == Code::ValueNotUniform;
-      const std::string_view scope = r.most == Level::Grid ? "the grid" : r.most == Level::Workgroup ? "the workgroup" : "the subgroup";
-      const std::string_view differs = levels_[r.node] == Level::Lane ? "lane" : levels_[r.node] == Level::Subgroup ? "subgroup" : "workgroup";
+      const std::string_view scope = r.most == Level::Grid        ? "the grid"
+                                     : r.most == Level::Workgroup ? "the workgroup"
+                                                                  : "the subgroup";
+      const std::string_view differs = levels_[r.node] == Level::Lane       ? "lane"
+                                       : levels_[r.node] == Level::Subgroup ? "subgroup"
+                                                                            : "workgroup";
       Diagnostic& d = s_.d.add(
           r.code, r.at,
-          about_value ? fmt::format("{} must be the same in all of {}, but it differs per {}", r.what, scope, differs)
-                      : fmt::format("{} must be reached by all lanes of {} together, but whether it is depends on a value that differs per {}",
+          about_value ? fmt::format("{} must be the same in all of {}, but it differs per {}",
+                                    r.what, scope, differs)
+                      : fmt::format("{} must be reached by all lanes of {} together, but whether "
+                                    "it is depends on a value that differs per {}",
                                     r.what, scope, differs),
           fix_for(r));
       explain(d, r.node);
-      for (uint32_t frame = r.calls; frame != kNone && d.notes.size() < 8; frame = frames_[frame].outer)
+      for (uint32_t frame = r.calls; frame != kNone && d.notes.size() < 8;
+           frame = frames_[frame].outer)
         d.notes.push_back(s_.note(frames_[frame].call, "in this call"));
     }
   }
 
   static std::string fix_for(const Requirement& r) {
     if (r.code == Code::ValueNotUniform)
-      return r.most == Level::Grid ? "use a constant, an element of an `in` or `uniform` buffer, or `grid_load`"
-                                   : "use a uniform value: a constant, `wid`, an element of an `in` buffer, or `workgroup_load`";
-    if (r.code == Code::SubgroupNotUniform) return "move it out of the divergent branch; let lanes that should not take part give a neutral value";
-    return r.most == Level::Grid ? "move it out of the `if` or loop, or decide with a value that is the same everywhere: `grid_load(b[i])`, `in` data at a uniform index"
-                                 : "move it out of the `if` or loop, or decide with a value that is the same in the whole workgroup: `workgroup_load(s[i])`, `wid`";
+      return r.most == Level::Grid
+                 ? "use a constant, an element of an `in` or `uniform` buffer, or `grid_load`"
+                 : "use a uniform value: a constant, `wid`, an element of an `in` buffer, or "
+                   "`workgroup_load`";
+    if (r.code == Code::SubgroupNotUniform)
+      return "move it out of the divergent branch; let lanes that should not take part give a "
+             "neutral value";
+    return r.most == Level::Grid
+               ? "move it out of the `if` or loop, or decide with a value that is the same "
+                 "everywhere: `grid_load(b[i])`, `in` data at a uniform index"
+               : "move it out of the `if` or loop, or decide with a value that is the same in the "
+                 "whole workgroup: `workgroup_load(s[i])`, `wid`";
   }
 
   // Follows the edges that raised the node back to where the level comes from.
@@ -556,24 +592,40 @@ class Uniformity {
   Note describe(const Edge& e) const {
     if (e.origin.expr.valid()) {
       const Expr& x = p_[e.origin.expr];
-      if (const auto* ref = std::get_if<LocalRef>(&x)) return s_.note(e.origin.expr, fmt::format("because of `{}`", p_[ref->local].name));
+      if (const auto* ref = std::get_if<LocalRef>(&x))
+        return s_.note(e.origin.expr, fmt::format("because of `{}`", p_[ref->local].name));
       if (const auto* builtin = std::get_if<BuiltinRef>(&x))
-        return s_.note(e.origin.expr, fmt::format("`{}` differs per {}", vyre::ir::name_of(builtin->builtin), name_of(e.level)));
+        return s_.note(e.origin.expr,
+                       fmt::format("`{}` differs per {}", vyre::ir::name_of(builtin->builtin),
+                                   name_of(e.level)));
       if (const auto* load = std::get_if<Load>(&x))
-        return s_.note(e.origin.expr, fmt::format("`{}` is loaded by each lane for itself and may change", name_of(p_, load->memory)));
-      if (std::holds_alternative<Atomic>(x)) return s_.note(e.origin.expr, "the result of an atomic operation differs per lane");
+        return s_.note(e.origin.expr,
+                       fmt::format("`{}` is loaded by each lane for itself and may change",
+                                   name_of(p_, load->memory)));
+      if (std::holds_alternative<Atomic>(x))
+        return s_.note(e.origin.expr, "the result of an atomic operation differs per lane");
       if (const auto* subgroup = std::get_if<Subgroup>(&x))
-        return s_.note(e.origin.expr, fmt::format("the result of `{}` differs per {}", vyre::ir::name_of(subgroup->op), name_of(e.level)));
-      if (std::holds_alternative<UniformLoad>(x)) return s_.note(e.origin.expr, "this is the same only within a workgroup");
-      if (const auto* call = std::get_if<Call>(&x)) return s_.note(e.origin.expr, fmt::format("because of the result of `{}`", p_[call->fn].name));
+        return s_.note(e.origin.expr,
+                       fmt::format("the result of `{}` differs per {}",
+                                   vyre::ir::name_of(subgroup->op), name_of(e.level)));
+      if (std::holds_alternative<UniformLoad>(x))
+        return s_.note(e.origin.expr, "this is the same only within a workgroup");
+      if (const auto* call = std::get_if<Call>(&x))
+        return s_.note(e.origin.expr,
+                       fmt::format("because of the result of `{}`", p_[call->fn].name));
       return s_.note(e.origin.expr, "because of this condition");
     }
     const Stmt& st = p_[e.origin.stmt];
-    if (std::holds_alternative<Break>(st)) return s_.note(e.origin.stmt, "this `break` takes some lanes out of the loop");
-    if (std::holds_alternative<Continue>(st)) return s_.note(e.origin.stmt, "this `continue` lets some lanes skip the rest of the body");
-    if (std::holds_alternative<Return>(st)) return s_.note(e.origin.stmt, "this `return` takes some lanes out of the function");
-    if (std::holds_alternative<Resume>(st)) return s_.note(e.origin.stmt, "lanes that waited at this resume missed an assignment");
-    if (std::holds_alternative<For>(st)) return s_.note(e.origin.stmt, "because of the bounds of this loop");
+    if (std::holds_alternative<Break>(st))
+      return s_.note(e.origin.stmt, "this `break` takes some lanes out of the loop");
+    if (std::holds_alternative<Continue>(st))
+      return s_.note(e.origin.stmt, "this `continue` lets some lanes skip the rest of the body");
+    if (std::holds_alternative<Return>(st))
+      return s_.note(e.origin.stmt, "this `return` takes some lanes out of the function");
+    if (std::holds_alternative<Resume>(st))
+      return s_.note(e.origin.stmt, "lanes that waited at this resume missed an assignment");
+    if (std::holds_alternative<For>(st))
+      return s_.note(e.origin.stmt, "because of the bounds of this loop");
     return s_.note(e.origin.stmt, "it is assigned here, where not all lanes come together");
   }
 
@@ -599,17 +651,17 @@ class Uniformity {
 
   State& s_;
   const Program& p_;
-  std::vector<Level> levels_;            // by Node
-  std::vector<uint32_t> reason_;         // by Node: the edge that gave its level
+  std::vector<Level> levels_;     // by Node
+  std::vector<uint32_t> reason_;  // by Node: the edge that gave its level
   std::vector<Edge> edges_;
   std::vector<Requirement> requirements_;
-  std::vector<Node> nodes_of_;           // by LocalId: the node in the current call
+  std::vector<Node> nodes_of_;  // by LocalId: the node in the current call
   std::vector<std::pair<LocalId, Node>> instances_;
   std::vector<std::pair<StmtId, Node>> flow_of_;
   std::vector<CallFrame> frames_;
-  std::unordered_map<uint32_t, BufferId> bound_;     // buffer parameters of the current call
+  std::unordered_map<uint32_t, BufferId> bound_;  // buffer parameters of the current call
   std::vector<Pending> pending_;
-  std::vector<Node> loops_;              // body flow of the loops around, in the current function
+  std::vector<Node> loops_;  // body flow of the loops around, in the current function
   std::set<uint32_t> called_;
   uint32_t frame_ = kNone;
   Node flow_ = 0;
@@ -619,6 +671,8 @@ class Uniformity {
 
 }  // namespace
 
-void check_uniformity(State& s) { Uniformity(s).run(); }
+void check_uniformity(State& s) {
+  Uniformity(s).run();
+}
 
 }  // namespace vyre::check

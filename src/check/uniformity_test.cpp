@@ -4,14 +4,18 @@
 namespace vyre::check {
 namespace {
 
-Level level_of_local(std::string_view statements, std::string_view name = "x", std::string_view items = "") {
+Level level_of_local(std::string_view statements, std::string_view name = "x",
+                     std::string_view items = "") {
   const CheckedProgram c = checked(in_program(statements, items));
   return c.local_levels.at(local_named(c.program, name).index());
 }
 
 TEST(Levels, OfBuiltIns) {
-  EXPECT_EQ(level_of_local("let x = len(work) + num_workgroups.x * workgroup_size.y + subgroup_size;"), Level::Grid);
-  EXPECT_EQ(level_of_local("let x = fixpoint_passes() + (fixpoint_converged() as u32);"), Level::Grid);
+  EXPECT_EQ(
+      level_of_local("let x = len(work) + num_workgroups.x * workgroup_size.y + subgroup_size;"),
+      Level::Grid);
+  EXPECT_EQ(level_of_local("let x = fixpoint_passes() + (fixpoint_converged() as u32);"),
+            Level::Grid);
   EXPECT_EQ(level_of_local("let x = wid.x;"), Level::Workgroup);
   EXPECT_EQ(level_of_local("let x = subgroup_id;"), Level::Subgroup);
   EXPECT_EQ(level_of_local("let x = gid.x;"), Level::Lane);
@@ -44,7 +48,8 @@ TEST(Levels, OfVariablesAreTheWorstOfAllAssignments) {
   EXPECT_EQ(level_of_local("var x = 0; x = gid.x; x = 0;"), Level::Lane);
   EXPECT_EQ(level_of_local("var x = 0; if wid.x == 1 { x = 1; }"), Level::Workgroup);
   EXPECT_EQ(level_of_local("var x = 0; if gid.x == 1 { x = 1; }"), Level::Lane);
-  EXPECT_EQ(level_of_local("var x = 0; var y = 0; for i in 0 .. 3 { x = y; y = gid.x; }"), Level::Lane);
+  EXPECT_EQ(level_of_local("var x = 0; var y = 0; for i in 0 .. 3 { x = y; y = gid.x; }"),
+            Level::Lane);
   EXPECT_EQ(level_of_local("var x : u32[4]; x[0] = 1; x[1] = len(work);"), Level::Grid);
   EXPECT_EQ(level_of_local("var x : u32[4]; x[gid.x] = 1;"), Level::Lane);
 }
@@ -54,16 +59,28 @@ TEST(Levels, OfFunctionResults) {
   EXPECT_EQ(level_of_local("let x = pick(len(work));", "x", pick), Level::Grid);
   EXPECT_EQ(level_of_local("let x = pick(wid.x);", "x", pick), Level::Workgroup);
   EXPECT_EQ(level_of_local("let y = pick(wid.x); let x = pick(1);", "x", pick), Level::Grid);
-  EXPECT_EQ(level_of_local("let x = first(data);", "x", "fn first(b : buffer u32[]) -> u32 { return b[0]; }"), Level::Grid);
-  EXPECT_EQ(level_of_local("let x = first(work);", "x", "fn first(b : buffer u32[]) -> u32 { return b[0]; }"), Level::Lane);
+  EXPECT_EQ(level_of_local("let x = first(data);", "x",
+                           "fn first(b : buffer u32[]) -> u32 { return b[0]; }"),
+            Level::Grid);
+  EXPECT_EQ(level_of_local("let x = first(work);", "x",
+                           "fn first(b : buffer u32[]) -> u32 { return b[0]; }"),
+            Level::Lane);
 }
 
 TEST(Barriers, InUniformFlow) {
-  EXPECT_EQ(errors(in_program("if data[0] == 1 { barrier grid; } else { barrier workgroup; }")), "");
-  EXPECT_EQ(errors(in_program("for i in 0 .. data[1] { barrier grid; if i == data[2] { break; } barrier grid; }")), "");
-  EXPECT_EQ(errors(in_program("while grid_load(work[0]) != 0 { barrier grid; if u[0] == 3 { continue; } barrier grid; }")), "");
+  EXPECT_EQ(errors(in_program("if data[0] == 1 { barrier grid; } else { barrier workgroup; }")),
+            "");
+  EXPECT_EQ(
+      errors(in_program(
+          "for i in 0 .. data[1] { barrier grid; if i == data[2] { break; } barrier grid; }")),
+      "");
+  EXPECT_EQ(errors(in_program("while grid_load(work[0]) != 0 { barrier grid; if u[0] == 3 { "
+                              "continue; } barrier grid; }")),
+            "");
   EXPECT_EQ(errors(in_program("if wid.x == 1 { barrier workgroup; barrier subgroup; }")), "");
-  EXPECT_EQ(errors(in_program("if subgroup_id == 1 { barrier subgroup; let x = subgroup_add(1u32); }")), "");
+  EXPECT_EQ(
+      errors(in_program("if subgroup_id == 1 { barrier subgroup; let x = subgroup_add(1u32); }")),
+      "");
   EXPECT_EQ(errors(in_program("if gid.x > 3 { return; } barrier grid;")), "");
   EXPECT_EQ(errors(in_program("if gid.x > 3 { trap(1, 2); } barrier grid;")), "");
 }
@@ -76,9 +93,14 @@ TEST(Barriers, InDivergentFlow) {
   EXPECT_EQ(errors(in_program("for i in 0 .. work[0] { barrier grid; }")), "V070");
   EXPECT_EQ(errors(in_program("while work[0] == 1 { barrier grid; }")), "V070");
   EXPECT_EQ(errors(in_program("while true { barrier grid; if gid.x == 1 { break; } }")), "V070");
-  EXPECT_EQ(errors(in_program("while data[0] == 1 { if gid.x == 1 { continue; } barrier grid; }")), "V070");
-  EXPECT_EQ(errors(in_program("while data[0] == 1 { barrier grid; if gid.x == 1 { continue; } }")), "");
-  EXPECT_EQ(errors(in_program("while data[0] == 1 { while data[1] == 1 { if gid.x == 1 { break; } } barrier grid; }")), "");
+  EXPECT_EQ(errors(in_program("while data[0] == 1 { if gid.x == 1 { continue; } barrier grid; }")),
+            "V070");
+  EXPECT_EQ(errors(in_program("while data[0] == 1 { barrier grid; if gid.x == 1 { continue; } }")),
+            "");
+  EXPECT_EQ(
+      errors(in_program(
+          "while data[0] == 1 { while data[1] == 1 { if gid.x == 1 { break; } } barrier grid; }")),
+      "");
 }
 
 TEST(Barriers, InFunctions) {
@@ -86,16 +108,25 @@ TEST(Barriers, InFunctions) {
   EXPECT_EQ(errors(in_program("sync(data[0]); sync(1);", sync)), "");
   EXPECT_EQ(errors(in_program("sync(data[0]); sync(gid.x);", sync)), "V070");
   EXPECT_EQ(errors(in_program("if gid.x == 1 { sync(1); }", sync)), "V070");
-  EXPECT_EQ(errors(in_program("f(gid.x);", "fn f(c : u32) { if c == 1 { return; } barrier grid; }")), "V070");
-  EXPECT_EQ(errors(in_program("f(gid.x); barrier grid;", "fn f(c : u32) { if c == 1 { return; } work_(c); } fn work_(c : u32) { if c == 2 { return; } }")), "");
-  EXPECT_EQ(errors(in_program("f(gid.x);", "fn f(c : u32) { while true { barrier grid; if c == 1 { return; } } }")), "V070");
+  EXPECT_EQ(
+      errors(in_program("f(gid.x);", "fn f(c : u32) { if c == 1 { return; } barrier grid; }")),
+      "V070");
+  EXPECT_EQ(errors(in_program("f(gid.x); barrier grid;",
+                              "fn f(c : u32) { if c == 1 { return; } work_(c); } fn work_(c : u32) "
+                              "{ if c == 2 { return; } }")),
+            "");
+  EXPECT_EQ(
+      errors(in_program("f(gid.x);",
+                        "fn f(c : u32) { while true { barrier grid; if c == 1 { return; } } }")),
+      "V070");
 }
 
 TEST(Barriers, OtherStatementsThatNeedUniformFlow) {
   EXPECT_EQ(errors(in_program("if gid.x == 1 { fixpoint max 3 over (work) { } }")), "V071");
   EXPECT_EQ(errors(in_program("if gid.x == 1 { let x = grid_load(work[0]); }")), "V071");
   EXPECT_EQ(errors(in_program("if lid.x == 1 { let x = workgroup_load(tile[0]); }")), "V071");
-  EXPECT_EQ(errors(in_program("if lid.x == 1 { async copy(1, tile, 0, data, 0, 4); wait(1); }")), "V071 V071");
+  EXPECT_EQ(errors(in_program("if lid.x == 1 { async copy(1, tile, 0, data, 0, 4); wait(1); }")),
+            "V071 V071");
   EXPECT_EQ(errors(in_program("if gid.x == 1 { all_reduce(work, add); }")), "V071");
   EXPECT_EQ(errors(in_program("if gid.x == 1 { trap(1, 0); resume(1); }")), "V071");
   EXPECT_EQ(errors(in_program("while grid_load(work[0]) < gid.x { }")), "V071");
@@ -117,13 +148,20 @@ TEST(Barriers, LazyOperatorsDiverge) {
 }
 
 TEST(Barriers, AResumeSplitsVariables) {
-  EXPECT_EQ(errors(in_program("var k = 0; if gid.x == 1 { trap(1, 0); } k = 1; resume(1); while k < 3 { barrier grid; k += 1; }")), "V070");
-  EXPECT_EQ(errors(in_program("var k = 0; if gid.x == 1 { trap(1, 0); } resume(1); while k < 3 { barrier grid; k += 1; }")), "");
-  EXPECT_EQ(errors(in_program("if gid.x == 1 { trap(1, 0); } var k = 0; while k < 3 { barrier grid; k += 1; } resume(1);")), "");
+  EXPECT_EQ(errors(in_program("var k = 0; if gid.x == 1 { trap(1, 0); } k = 1; resume(1); while k "
+                              "< 3 { barrier grid; k += 1; }")),
+            "V070");
+  EXPECT_EQ(errors(in_program("var k = 0; if gid.x == 1 { trap(1, 0); } resume(1); while k < 3 { "
+                              "barrier grid; k += 1; }")),
+            "");
+  EXPECT_EQ(errors(in_program("if gid.x == 1 { trap(1, 0); } var k = 0; while k < 3 { barrier "
+                              "grid; k += 1; } resume(1);")),
+            "");
 }
 
 TEST(Barriers, TheErrorShowsTheValue) {
-  const std::string source = in_program("let v = gid.x;\nvar k = 0;\nif v < 3 {\n  k = 1;\n}\nwhile k < 3 {\n  barrier grid;\n}");
+  const std::string source = in_program(
+      "let v = gid.x;\nvar k = 0;\nif v < 3 {\n  k = 1;\n}\nwhile k < 3 {\n  barrier grid;\n}");
   text::Parsed parsed = text::parse(source, "t");
   const Checked result = check(std::move(parsed.program));
   ASSERT_EQ(result.diagnostics.errors(), 1U);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings about a program that is otherwise valid: things nobody uses, statements nobody reaches, loops that
-// wait for another lane. A name that starts with an underscore is meant to be unused.
-#include <fmt/core.h>
-
+// Warnings about a program that is otherwise valid: things nobody uses, statements nobody reaches,
+// loops that wait for another lane. A name that starts with an underscore is meant to be unused.
 #include <algorithm>
 #include <unordered_set>
+
+#include <fmt/core.h>
 
 #include "check/flow.hpp"
 
@@ -17,7 +17,12 @@ namespace {
 class Uses {
  public:
   explicit Uses(State& s)
-      : s_(s), p_(s.p), locals_(p_.locals.size()), consts_(p_.consts.size()), buffers_(p_.buffers.size()), fns_(p_.fns.size()) {}
+      : s_(s),
+        p_(s.p),
+        locals_(p_.locals.size()),
+        consts_(p_.consts.size()),
+        buffers_(p_.buffers.size()),
+        fns_(p_.fns.size()) {}
 
   void run() {
     for (const auto& ids : {p_.workgroup, p_.over})
@@ -32,7 +37,8 @@ class Uses {
     block(p_.body);
     for (uint32_t i = 0; i < p_.locals.size(); ++i)
       if (declared_.contains(i) && !locals_[i])
-        unused(LocalId{i}, p_.locals[i].name, p_.locals[i].kind == Local::Kind::Var ? "assigned but never read" : "never used");
+        unused(LocalId{i}, p_.locals[i].name,
+               p_.locals[i].kind == Local::Kind::Var ? "assigned but never read" : "never used");
     for (uint32_t i = 0; i < p_.consts.size(); ++i)
       if (!consts_[i]) unused(ConstId{i}, p_.consts[i].name, "never used");
     for (uint32_t i = 0; i < p_.buffers.size(); ++i)
@@ -45,7 +51,8 @@ class Uses {
   template <class AnyId>
   void unused(AnyId id, const std::string& name, std::string_view how) {
     if (name.starts_with('_')) return;
-    s_.report(Code::Unused, id, fmt::format("`{}` is {}", name, how), fmt::format("remove it, or call it `_{}` if that is meant", name));
+    s_.report(Code::Unused, id, fmt::format("`{}` is {}", name, how),
+              fmt::format("remove it, or call it `_{}` if that is meant", name));
   }
 
   void memory(Memory m) {
@@ -59,12 +66,18 @@ class Uses {
 
   void expr(ExprId id) {
     const Expr& e = p_[id];
-    if (const auto* ref = std::get_if<LocalRef>(&e)) locals_[ref->local.index()] = true;
-    else if (const auto* ref_const = std::get_if<ConstRef>(&e)) consts_[ref_const->constant.index()] = true;
-    else if (const auto* len = std::get_if<Len>(&e)) memory(len->memory);
-    else if (const auto* load = std::get_if<Load>(&e)) memory(load->memory);
-    else if (const auto* atomic = std::get_if<Atomic>(&e)) memory(atomic->memory);
-    else if (const auto* uniform = std::get_if<UniformLoad>(&e)) memory(uniform->memory);
+    if (const auto* ref = std::get_if<LocalRef>(&e))
+      locals_[ref->local.index()] = true;
+    else if (const auto* ref_const = std::get_if<ConstRef>(&e))
+      consts_[ref_const->constant.index()] = true;
+    else if (const auto* len = std::get_if<Len>(&e))
+      memory(len->memory);
+    else if (const auto* load = std::get_if<Load>(&e))
+      memory(load->memory);
+    else if (const auto* atomic = std::get_if<Atomic>(&e))
+      memory(atomic->memory);
+    else if (const auto* uniform = std::get_if<UniformLoad>(&e))
+      memory(uniform->memory);
     else if (const auto* call = std::get_if<Call>(&e)) {
       fns_[call->fn.index()] = true;
       for (const Arg& arg : p_.arguments(call->args))
@@ -77,12 +90,17 @@ class Uses {
     for (StmtId id : p_.items(b)) {
       const Stmt& st = p_[id];
       for_each_operand(p_, st, [&](ExprId child) { expr(child); });
-      if (const auto* let = std::get_if<Let>(&st)) declared_.insert(let->local.value);
+      if (const auto* let = std::get_if<Let>(&st))
+        declared_.insert(let->local.value);
       else if (const auto* array = std::get_if<DeclareArray>(&st)) {
         declared_.insert(array->local.value);
         expr(p_[array->local].count);
-      } else if (const auto* store = std::get_if<Store>(&st); store != nullptr && store->memory.kind != Memory::Kind::Local) memory(store->memory);
-      else if (const auto* param = std::get_if<Store>(&st); param != nullptr && p_[param->memory.local()].kind == Local::Kind::BufferParam) memory(param->memory);
+      } else if (const auto* store = std::get_if<Store>(&st);
+                 store != nullptr && store->memory.kind != Memory::Kind::Local)
+        memory(store->memory);
+      else if (const auto* param = std::get_if<Store>(&st);
+               param != nullptr && p_[param->memory.local()].kind == Local::Kind::BufferParam)
+        memory(param->memory);
       else if (const auto* copy = std::get_if<AsyncCopy>(&st)) {
         memory(copy->dst);
         memory(copy->src);
@@ -99,7 +117,8 @@ class Uses {
   State& s_;
   const Program& p_;
   std::vector<bool> locals_, consts_, buffers_, fns_;
-  std::unordered_set<uint32_t> declared_;   // by a statement: parameters and loop variables may go unused
+  std::unordered_set<uint32_t>
+      declared_;  // by a statement: parameters and loop variables may go unused
 };
 
 class Flow {
@@ -119,7 +138,8 @@ class Flow {
       if (std::holds_alternative<Resume>(p_[id])) ended = told = false;
       if (ended && !told) {
         told = true;
-        s_.report(Code::Unreachable, id, "no lane can reach this statement", "remove it, or the return, break, continue or trap before it");
+        s_.report(Code::Unreachable, id, "no lane can reach this statement",
+                  "remove it, or the return, break, continue or trap before it");
       }
       if (const auto* loop = std::get_if<While>(&p_[id])) waits(id, *loop);
       ended = ended || never_falls_through(p_, id);
@@ -136,7 +156,8 @@ class Flow {
   };
   static uint64_t key(Memory m) { return (static_cast<uint64_t>(m.kind) << 32) | m.index; }
 
-  // A loop whose condition only other lanes can change, without a barrier: they need not make progress meanwhile.
+  // A loop whose condition only other lanes can change, without a barrier: they need not make
+  // progress meanwhile.
   void waits(StmtId id, const While& st) {
     std::unordered_set<uint64_t> read;
     std::unordered_set<uint32_t> locals;
@@ -151,10 +172,15 @@ class Flow {
     Body body;
     look(rest, body);
     if (body.leaves || body.barrier) return;
-    if (std::any_of(locals.begin(), locals.end(), [&](uint32_t l) { return body.assigned.contains(l); })) return;
-    if (std::any_of(read.begin(), read.end(), [&](uint64_t m) { return body.written.contains(m); })) return;
-    s_.report(Code::MayNeverEnd, id, "this loop waits for another lane, which may never run while it does",
-              "put a barrier in the loop, or let a `fixpoint` repeat the work until nothing changes");
+    if (std::any_of(locals.begin(), locals.end(),
+                    [&](uint32_t l) { return body.assigned.contains(l); }))
+      return;
+    if (std::any_of(read.begin(), read.end(), [&](uint64_t m) { return body.written.contains(m); }))
+      return;
+    s_.report(
+        Code::MayNeverEnd, id,
+        "this loop waits for another lane, which may never run while it does",
+        "put a barrier in the loop, or let a `fixpoint` repeat the work until nothing changes");
   }
 
   const If* leading_exit(const While& st) const {
@@ -172,17 +198,21 @@ class Flow {
     return p_[m.buffer()].kind != BufferKind::In && p_[m.buffer()].kind != BufferKind::Uniform;
   }
 
-  void condition(ExprId id, std::unordered_set<uint64_t>& read, std::unordered_set<uint32_t>& locals) {
+  void condition(ExprId id, std::unordered_set<uint64_t>& read,
+                 std::unordered_set<uint32_t>& locals) {
     const Expr& e = p_[id];
     if (const auto* ref = std::get_if<LocalRef>(&e)) locals.insert(ref->local.value);
-    if (const auto* load = std::get_if<Load>(&e); load != nullptr && changeable(load->memory)) read.insert(key(load->memory));
+    if (const auto* load = std::get_if<Load>(&e); load != nullptr && changeable(load->memory))
+      read.insert(key(load->memory));
     if (const auto* atomic = std::get_if<Atomic>(&e)) read.insert(key(atomic->memory));
     for_each_operand(p_, e, [&](ExprId child) { condition(child, read, locals); });
   }
 
   void effects(ExprId id, Body& body) {
     const Expr& e = p_[id];
-    if (const auto* atomic = std::get_if<Atomic>(&e); atomic != nullptr && atomic->op != AtomicOp::Load) body.written.insert(key(atomic->memory));
+    if (const auto* atomic = std::get_if<Atomic>(&e);
+        atomic != nullptr && atomic->op != AtomicOp::Load)
+      body.written.insert(key(atomic->memory));
     if (std::holds_alternative<UniformLoad>(e)) body.barrier = true;
     if (const auto* call = std::get_if<Call>(&e)) {
       body.barrier = body.barrier || s_.fns[call->fn.index()].barrier;
@@ -200,9 +230,12 @@ class Flow {
       if (const auto* assign = std::get_if<Assign>(&st)) body.assigned.insert(assign->local.value);
       if (const auto* store = std::get_if<Store>(&st)) body.written.insert(key(store->memory));
       if (const auto* copy = std::get_if<AsyncCopy>(&st)) body.written.insert(key(copy->dst));
-      if (std::holds_alternative<Break>(st) || std::holds_alternative<Return>(st) || std::holds_alternative<Trap>(st)) body.leaves = true;
-      if (std::holds_alternative<Barrier>(st) || std::holds_alternative<Fixpoint>(st) || std::holds_alternative<Resume>(st) ||
-          std::holds_alternative<Collective>(st) || std::holds_alternative<Wait>(st))
+      if (std::holds_alternative<Break>(st) || std::holds_alternative<Return>(st) ||
+          std::holds_alternative<Trap>(st))
+        body.leaves = true;
+      if (std::holds_alternative<Barrier>(st) || std::holds_alternative<Fixpoint>(st) ||
+          std::holds_alternative<Resume>(st) || std::holds_alternative<Collective>(st) ||
+          std::holds_alternative<Wait>(st))
         body.barrier = true;
       for_each_block(st, [&](Block inner) { look(p_.items(inner), body); });
     }
@@ -214,7 +247,11 @@ class Flow {
 
 }  // namespace
 
-void warn_unused(State& s) { Uses(s).run(); }
-void warn_flow(State& s) { Flow(s).run(); }
+void warn_unused(State& s) {
+  Uses(s).run();
+}
+void warn_flow(State& s) {
+  Flow(s).run();
+}
 
 }  // namespace vyre::check

@@ -101,7 +101,7 @@ std::vector<std::string> option_names(const CommandInfo& command) {
   return names;
 }
 
-// ---- bash ---------------------------------------------------------------------------------------
+// ---- bash
 
 std::string bash_reply(const Value& value) {
   switch (value.kind) {
@@ -189,7 +189,7 @@ complete -F _vyre vyre
   return script;
 }
 
-// ---- zsh ----------------------------------------------------------------------------------------
+// ---- zsh
 
 std::string zsh_action(const Value& value) {
   switch (value.kind) {
@@ -256,7 +256,7 @@ std::string zsh_script(const Tree& tree) {
   return script;
 }
 
-// ---- fish ---------------------------------------------------------------------------------------
+// ---- fish
 
 std::string fish_arguments(const Value& value) {
   switch (value.kind) {

@@ -31,7 +31,9 @@ Range append_list(std::vector<T>& all, std::span<const T> values) {
   return range;
 }
 
-LocId lookup(const std::vector<LocId>& locs, size_t index) { return index < locs.size() ? locs[index] : LocId{}; }
+LocId lookup(const std::vector<LocId>& locs, size_t index) {
+  return index < locs.size() ? locs[index] : LocId{};
+}
 
 }  // namespace
 
@@ -59,24 +61,47 @@ std::string_view name_of(Locality locality) {
 }
 
 size_t Program::axes(const std::array<ExprId, 3>& ids) {
-  return static_cast<size_t>(std::find_if(ids.begin(), ids.end(), [](ExprId id) { return !id.valid(); }) - ids.begin());
+  return static_cast<size_t>(
+      std::find_if(ids.begin(), ids.end(), [](ExprId id) { return !id.valid(); }) - ids.begin());
 }
 
-ExprId Program::add(Expr expr, LocId loc) { return append<ExprId>(exprs, std::move(expr), positions.exprs, loc); }
-StmtId Program::add(Stmt stmt, LocId loc) { return append<StmtId>(stmts, std::move(stmt), positions.stmts, loc); }
-LocalId Program::add(Local local, LocId loc) { return append<LocalId>(locals, std::move(local), positions.locals, loc); }
-ConstId Program::add(Const constant, LocId loc) { return append<ConstId>(consts, std::move(constant), positions.consts, loc); }
-BufferId Program::add(Buffer buffer, LocId loc) { return append<BufferId>(buffers, std::move(buffer), positions.buffers, loc); }
-FnId Program::add(Fn fn, LocId loc) { return append<FnId>(fns, std::move(fn), positions.fns, loc); }
+ExprId Program::add(Expr expr, LocId loc) {
+  return append<ExprId>(exprs, std::move(expr), positions.exprs, loc);
+}
+StmtId Program::add(Stmt stmt, LocId loc) {
+  return append<StmtId>(stmts, std::move(stmt), positions.stmts, loc);
+}
+LocalId Program::add(Local local, LocId loc) {
+  return append<LocalId>(locals, std::move(local), positions.locals, loc);
+}
+ConstId Program::add(Const constant, LocId loc) {
+  return append<ConstId>(consts, std::move(constant), positions.consts, loc);
+}
+BufferId Program::add(Buffer buffer, LocId loc) {
+  return append<BufferId>(buffers, std::move(buffer), positions.buffers, loc);
+}
+FnId Program::add(Fn fn, LocId loc) {
+  return append<FnId>(fns, std::move(fn), positions.fns, loc);
+}
 void Program::add(Require require, LocId loc) {
   append<Id<Require>>(require_list, std::move(require), positions.requires_, loc);
 }
 
-Block Program::add_block(std::span<const StmtId> items) { return append_list(block_items, items); }
-Range Program::add_values(std::span<const ExprId> values) { return append_list(expr_lists, values); }
-Range Program::add_params(std::span<const LocalId> params) { return append_list(param_lists, params); }
-Range Program::add_memories(std::span<const Memory> memories) { return append_list(memory_lists, memories); }
-Range Program::add_args(std::span<const Arg> arguments) { return append_list(args, arguments); }
+Block Program::add_block(std::span<const StmtId> items) {
+  return append_list(block_items, items);
+}
+Range Program::add_values(std::span<const ExprId> values) {
+  return append_list(expr_lists, values);
+}
+Range Program::add_params(std::span<const LocalId> params) {
+  return append_list(param_lists, params);
+}
+Range Program::add_memories(std::span<const Memory> memories) {
+  return append_list(memory_lists, memories);
+}
+Range Program::add_args(std::span<const Arg> arguments) {
+  return append_list(args, arguments);
+}
 
 LocId Program::add_loc(Loc loc) {
   const LocId id{static_cast<uint32_t>(positions.locs.size())};
@@ -84,21 +109,38 @@ LocId Program::add_loc(Loc loc) {
   return id;
 }
 
-LocId Program::loc(ExprId id) const { return lookup(positions.exprs, id.index()); }
-LocId Program::loc(StmtId id) const { return lookup(positions.stmts, id.index()); }
-LocId Program::loc(LocalId id) const { return lookup(positions.locals, id.index()); }
-LocId Program::loc(ConstId id) const { return lookup(positions.consts, id.index()); }
-LocId Program::loc(BufferId id) const { return lookup(positions.buffers, id.index()); }
-LocId Program::loc(FnId id) const { return lookup(positions.fns, id.index()); }
-LocId Program::loc_of_require(size_t index) const { return lookup(positions.requires_, index); }
+LocId Program::loc(ExprId id) const {
+  return lookup(positions.exprs, id.index());
+}
+LocId Program::loc(StmtId id) const {
+  return lookup(positions.stmts, id.index());
+}
+LocId Program::loc(LocalId id) const {
+  return lookup(positions.locals, id.index());
+}
+LocId Program::loc(ConstId id) const {
+  return lookup(positions.consts, id.index());
+}
+LocId Program::loc(BufferId id) const {
+  return lookup(positions.buffers, id.index());
+}
+LocId Program::loc(FnId id) const {
+  return lookup(positions.fns, id.index());
+}
+LocId Program::loc_of_require(size_t index) const {
+  return lookup(positions.requires_, index);
+}
 
 Position Program::position(LocId id) const {
   if (!id.valid() || id.index() >= positions.locs.size()) return {};
   const Loc& loc = positions.locs[id.index()];
-  return {loc.file < positions.files.size() ? positions.files[loc.file] : std::string(), loc.line, loc.column, loc.length};
+  return {loc.file < positions.files.size() ? positions.files[loc.file] : std::string(), loc.line,
+          loc.column, loc.length};
 }
 
-bool operator==(const Program& a, const Program& b) { return encode(a) == encode(b); }
+bool operator==(const Program& a, const Program& b) {
+  return encode(a) == encode(b);
+}
 
 bool top_level_stands(const Program& program, std::span<const StmtId> items) {
   return std::all_of(items.begin(), items.end(), [&](StmtId id) {

@@ -15,7 +15,8 @@ void Parser::parse_file() {
     unexpected("`program`", "start with `program name { ... }`");
     return;
   }
-  if (at_word("program")) {
+  const bool framed = at_word("program");
+  if (framed) {
     advance();
   } else {
     report(Code::UnexpectedToken, tok_, fmt::format("expected `program`, found {}", describe(tok_)),
@@ -38,6 +39,10 @@ void Parser::parse_file() {
     expect(TokenKind::LBrace, "after the name of the program");
     if (at(TokenKind::End) && open_.empty()) return;
     panicking_ = false;
+  } else if (framed) {
+    report(Code::UnexpectedToken, tok_,
+           fmt::format("expected the name of the program, found {}", describe(tok_)),
+           "start with `program name { ... }`");
   }
   Items items;
   parse_items(items);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes: decoding never crashes and accepts exactly what encoding gives; what it accepts can be checked, and
-// what is valid can be printed and read back. Each input is tried as it is and with its header mended, so that
-// mutations which change the length reach the sections behind it.
-#include <cstddef>
+// Any bytes: decoding never crashes and accepts exactly what encoding gives; what it accepts can be
+// checked, and what is valid can be printed and read back. Each input is tried as it is and with
+// its header mended, so that mutations which change the length reach the sections behind it.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text: parsing, checking and formatting never crash, and what parses without an error survives printing,
-// formatting and encoding unchanged.
+// Any text: parsing, checking and formatting never crash, and what parses without an error survives
+// printing, formatting and encoding unchanged.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

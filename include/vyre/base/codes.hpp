@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of diagnostics: one row per rule of the language. A code is stable: it is never reused or
-// renumbered. Each row has a page docs/explain/<code>.md and a planted error under test/golden/errors.
+// The table of diagnostics: one row per rule of the language. A code is stable: it is never reused
+// or renumbered. Each row has a page docs/explain/<code>.md and a planted error under
+// test/golden/errors.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,8 @@
 
 namespace vyre {
 
-// A place in a source text. Lines and columns count from 1, columns in code points; 0 means unknown.
+// A place in a source text. Lines and columns count from 1, columns in code points; 0 means
+// unknown.
 struct Position {
   std::string file;
   uint32_t line = 0;
@@ -69,7 +70,8 @@ class Diagnostics {
   size_t dropped_ = 0;
 };
 
-// The texts that positions point into, for carets. A file that is not here is printed without its line.
+// The texts that positions point into, for carets. A file that is not here is printed without its
+// line.
 struct SourceText {
   std::string file;
   std::string_view text;
@@ -79,7 +81,8 @@ struct RenderOptions {
   bool color = false;
 };
 
-// "file:line:col: error[V070]: message", the line with a caret, notes, "Fix: ...". Ends with a newline.
+// "file:line:col: error[V070]: message", the line with a caret, notes, "Fix: ...". Ends with a
+// newline.
 std::string render_text(const Diagnostics& diagnostics, const std::vector<SourceText>& sources,
                         RenderOptions options = {});
 // One JSON array of the diagnostics (the command line tool wraps it in its document).

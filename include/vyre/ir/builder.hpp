@@ -23,7 +23,6 @@ namespace vyre::build {
 class Core;
 
 // ---- buffers
-// ----------------------------------------------------------------------------------------------
 
 struct Attribute {
   enum class Kind : uint8_t { Elements, Binding, Align, Count, Range, LiveOut, Locality, Coalesce };
@@ -61,7 +60,6 @@ inline Attribute coalesce(int axis, Where where = Where::current()) {
 }
 
 // ---- functions
-// --------------------------------------------------------------------------------------------
 
 struct ParamSpec {
   Name name;
@@ -170,7 +168,6 @@ constexpr std::optional<ir::Type> result_type() {
 }  // namespace detail
 
 // ---- the program
-// ------------------------------------------------------------------------------------------
 
 class ProgramBuilder {
  public:

@@ -109,7 +109,6 @@ inline Element MemoryRef::operator[](const Operand& index) const {
 Value len(const MemoryRef& memory, Where where = Where::current());
 
 // ---- atomics
-// ----------------------------------------------------------------------------------------------
 
 namespace detail {
 Value load(const Element& element, const Where& where);

@@ -14,7 +14,6 @@ using Body = std::function<void()>;
 using LoopBody = std::function<void(Value)>;
 
 // ---- locals
-// -----------------------------------------------------------------------------------------------
 
 namespace detail {
 Value let(const Name& name, std::optional<ir::Type> type, const Operand& value);
@@ -69,7 +68,6 @@ inline MemoryRef private_array(const Name& name, ir::Type type, const Operand& c
 }
 
 // ---- control flow
-// -----------------------------------------------------------------------------------------
 
 // What if_() gives, for the branches that follow at once.
 class IfChain {
@@ -109,7 +107,6 @@ void return_(Where where = Where::current());
 void return_(const Operand& value);
 
 // ---- barriers, copies, traps, collectives
-// -----------------------------------------------------------------
 
 void barrier(ir::Scope scope, Where where = Where::current());
 inline void barrier_subgroup(Where where = Where::current()) {

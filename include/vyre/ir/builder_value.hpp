@@ -137,7 +137,6 @@ class Operand {
 };
 
 // ---- operators
-// --------------------------------------------------------------------------------------------
 
 namespace detail {
 Value unary(ir::UnaryOp op, const Operand& operand);
@@ -216,7 +215,6 @@ Value decimal(std::string_view text, std::optional<ir::Type> suffix = {},
               Where where = Where::current());
 
 // ---- built-in functions
-// -----------------------------------------------------------------------------------
 
 #define VYRE_FUNCTION_1(name, op)                           \
   inline Value name(const Operand& x) {                     \
@@ -305,7 +303,6 @@ VYRE_SUBGROUP_1(all, All)
 #undef VYRE_SUBGROUP_2
 
 // ---- built-in values
-// --------------------------------------------------------------------------------------
 
 namespace detail {
 constexpr Value builtin(ir::Builtin which, uint8_t axis = 0) {

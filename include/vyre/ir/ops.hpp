@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators, built-in functions and built-in values, as enums with one table row each: spelling, number
-// of arguments. The parser, the printer, the builder and the checker all read these tables.
+// Operators, built-in functions and built-in values, as enums with one table row each: spelling,
+// number of arguments. The parser, the printer, the builder and the checker all read these tables.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,35 @@ enum class UnaryOp : uint8_t { Neg, Not, BitNot };
 
 // In the order of precedence groups, loosest first.
 enum class BinaryOp : uint8_t {
-  LogicalOr, LogicalAnd,
-  Eq, Ne, Lt, Le, Gt, Ge,
-  Or, Xor, And,
-  Shl, Shr,
-  Add, Sub,
-  Mul, Div, Rem,
+  LogicalOr,
+  LogicalAnd,
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Or,
+  Xor,
+  And,
+  Shl,
+  Shr,
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Rem,
 };
 
-constexpr bool is_comparison(BinaryOp op) { return op >= BinaryOp::Eq && op <= BinaryOp::Ge; }
-constexpr bool is_lazy(BinaryOp op) { return op <= BinaryOp::LogicalAnd; }
-constexpr bool is_shift(BinaryOp op) { return op == BinaryOp::Shl || op == BinaryOp::Shr; }
+constexpr bool is_comparison(BinaryOp op) {
+  return op >= BinaryOp::Eq && op <= BinaryOp::Ge;
+}
+constexpr bool is_lazy(BinaryOp op) {
+  return op <= BinaryOp::LogicalAnd;
+}
+constexpr bool is_shift(BinaryOp op) {
+  return op == BinaryOp::Shl || op == BinaryOp::Shr;
+}
 // Higher binds tighter; `as` is kCastPrecedence, unary operators kUnaryPrecedence.
 int precedence_of(BinaryOp op);
 inline constexpr int kCastPrecedence = 10;
@@ -33,17 +51,22 @@ std::string_view spelling_of(UnaryOp op);
 std::string_view spelling_of(BinaryOp op);
 
 // Pure built-in functions: name, number of arguments.
-#define VYRE_INTRINSICS(X)                                                                        \
-  X(Select, "select", 3) X(Min, "min", 2) X(Max, "max", 2) X(Clamp, "clamp", 3) X(Abs, "abs", 1)  \
-  X(AbsDiff, "abs_diff", 2) X(Sign, "sign", 1) X(SatAdd, "sat_add", 2) X(SatSub, "sat_sub", 2)    \
-  X(SatMul, "sat_mul", 2) X(MulHi, "mul_hi", 2) X(Rotl, "rotl", 2) X(Rotr, "rotr", 2)             \
-  X(Popcount, "popcount", 1) X(Clz, "clz", 1) X(Ctz, "ctz", 1) X(ReverseBits, "reverse_bits", 1)  \
-  X(Fma, "fma", 3) X(Sqrt, "sqrt", 1) X(Floor, "floor", 1) X(Ceil, "ceil", 1)                     \
-  X(Trunc, "trunc", 1) X(Round, "round", 1) X(IsNan, "is_nan", 1) X(IsInf, "is_inf", 1)           \
-  X(IsFinite, "is_finite", 1) X(Exp, "exp", 1) X(Exp2, "exp2", 1) X(Log, "log", 1)                \
-  X(Log2, "log2", 1) X(Sin, "sin", 1) X(Cos, "cos", 1) X(Tan, "tan", 1) X(Asin, "asin", 1)        \
-  X(Acos, "acos", 1) X(Atan, "atan", 1) X(Sinh, "sinh", 1) X(Cosh, "cosh", 1)                     \
-  X(Tanh, "tanh", 1) X(Pow, "pow", 2) X(Rsqrt, "rsqrt", 1) X(Recip, "recip", 1)
+#define VYRE_INTRINSICS(X)                                                                         \
+  X(Select, "select", 3)                                                                           \
+  X(Min, "min", 2) X(Max, "max", 2) X(Clamp, "clamp", 3) X(Abs, "abs", 1)                          \
+      X(AbsDiff, "abs_diff", 2) X(Sign, "sign", 1) X(SatAdd, "sat_add", 2) X(SatSub, "sat_sub", 2) \
+          X(SatMul, "sat_mul", 2) X(MulHi, "mul_hi", 2) X(Rotl, "rotl", 2) X(Rotr, "rotr", 2)      \
+              X(Popcount, "popcount", 1) X(Clz, "clz", 1) X(Ctz, "ctz", 1)                         \
+                  X(ReverseBits, "reverse_bits", 1) X(Fma, "fma", 3) X(Sqrt, "sqrt", 1)            \
+                      X(Floor, "floor", 1) X(Ceil, "ceil", 1) X(Trunc, "trunc", 1)                 \
+                          X(Round, "round", 1) X(IsNan, "is_nan", 1) X(IsInf, "is_inf", 1)         \
+                              X(IsFinite, "is_finite", 1) X(Exp, "exp", 1) X(Exp2, "exp2", 1)      \
+                                  X(Log, "log", 1) X(Log2, "log2", 1) X(Sin, "sin", 1)             \
+                                      X(Cos, "cos", 1) X(Tan, "tan", 1) X(Asin, "asin", 1)         \
+                                          X(Acos, "acos", 1) X(Atan, "atan", 1) X(Sinh, "sinh", 1) \
+                                              X(Cosh, "cosh", 1) X(Tanh, "tanh", 1)                \
+                                                  X(Pow, "pow", 2) X(Rsqrt, "rsqrt", 1)            \
+                                                      X(Recip, "recip", 1)
 
 enum class Intrinsic : uint8_t {
 #define VYRE_ROW(id, name, arity) id,
@@ -56,11 +79,12 @@ int arity_of(Intrinsic op);
 std::optional<Intrinsic> intrinsic_from_name(std::string_view name);
 
 // Atomics: name, number of value arguments after b[i] (cas: expected, new).
-#define VYRE_ATOMICS(X)                                                                       \
-  X(Add, "atomic_add", 1) X(Sub, "atomic_sub", 1) X(Min, "atomic_min", 1)                     \
-  X(Max, "atomic_max", 1) X(And, "atomic_and", 1) X(Or, "atomic_or", 1)                       \
-  X(Xor, "atomic_xor", 1) X(Nand, "atomic_nand", 1) X(Exchange, "atomic_exchange", 1)         \
-  X(Cas, "atomic_cas", 2) X(Load, "atomic_load", 0) X(Store, "atomic_store", 1)
+#define VYRE_ATOMICS(X)                                                                           \
+  X(Add, "atomic_add", 1)                                                                         \
+  X(Sub, "atomic_sub", 1) X(Min, "atomic_min", 1) X(Max, "atomic_max", 1) X(And, "atomic_and", 1) \
+      X(Or, "atomic_or", 1) X(Xor, "atomic_xor", 1) X(Nand, "atomic_nand", 1)                     \
+          X(Exchange, "atomic_exchange", 1) X(Cas, "atomic_cas", 2) X(Load, "atomic_load", 0)     \
+              X(Store, "atomic_store", 1)
 
 enum class AtomicOp : uint8_t {
 #define VYRE_ROW(id, name, arity) id,
@@ -77,14 +101,16 @@ std::string_view name_of(MemoryOrder order);
 std::optional<MemoryOrder> order_from_name(std::string_view name);
 
 // Subgroup operations: name, number of arguments (the second is a lane or a distance).
-#define VYRE_SUBGROUP_OPS(X)                                                                    \
-  X(Ballot, "subgroup_ballot", 1) X(Shuffle, "subgroup_shuffle", 2)                             \
-  X(ShuffleXor, "subgroup_shuffle_xor", 2) X(ShuffleUp, "subgroup_shuffle_up", 2)               \
-  X(ShuffleDown, "subgroup_shuffle_down", 2) X(Broadcast, "subgroup_broadcast", 2)              \
-  X(Add, "subgroup_add", 1) X(Mul, "subgroup_mul", 1) X(Min, "subgroup_min", 1)                 \
-  X(Max, "subgroup_max", 1) X(And, "subgroup_and", 1) X(Or, "subgroup_or", 1)                   \
-  X(Xor, "subgroup_xor", 1) X(ExclusiveAdd, "subgroup_exclusive_add", 1)                        \
-  X(InclusiveAdd, "subgroup_inclusive_add", 1) X(Any, "subgroup_any", 1) X(All, "subgroup_all", 1)
+#define VYRE_SUBGROUP_OPS(X)                                                                     \
+  X(Ballot, "subgroup_ballot", 1)                                                                \
+  X(Shuffle, "subgroup_shuffle", 2) X(ShuffleXor, "subgroup_shuffle_xor", 2)                     \
+      X(ShuffleUp, "subgroup_shuffle_up", 2) X(ShuffleDown, "subgroup_shuffle_down", 2)          \
+          X(Broadcast, "subgroup_broadcast", 2) X(Add, "subgroup_add", 1)                        \
+              X(Mul, "subgroup_mul", 1) X(Min, "subgroup_min", 1) X(Max, "subgroup_max", 1)      \
+                  X(And, "subgroup_and", 1) X(Or, "subgroup_or", 1) X(Xor, "subgroup_xor", 1)    \
+                      X(ExclusiveAdd, "subgroup_exclusive_add", 1)                               \
+                          X(InclusiveAdd, "subgroup_inclusive_add", 1) X(Any, "subgroup_any", 1) \
+                              X(All, "subgroup_all", 1)
 
 enum class SubgroupOp : uint8_t {
 #define VYRE_ROW(id, name, arity) id,
@@ -99,13 +125,24 @@ std::optional<SubgroupOp> subgroup_from_name(std::string_view name);
 // Values that exist without being declared. The first five have an axis (x, y, z); the last two are
 // written with empty parentheses.
 enum class Builtin : uint8_t {
-  Gid, Lid, Wid, NumWorkgroups, WorkgroupSize,
-  SubgroupLane, SubgroupId, SubgroupSize,
-  FixpointPasses, FixpointConverged,
+  Gid,
+  Lid,
+  Wid,
+  NumWorkgroups,
+  WorkgroupSize,
+  SubgroupLane,
+  SubgroupId,
+  SubgroupSize,
+  FixpointPasses,
+  FixpointConverged,
 };
 inline constexpr int kBuiltinCount = static_cast<int>(Builtin::FixpointConverged) + 1;
-constexpr bool has_axis(Builtin b) { return b <= Builtin::WorkgroupSize; }
-constexpr bool is_call(Builtin b) { return b >= Builtin::FixpointPasses; }
+constexpr bool has_axis(Builtin b) {
+  return b <= Builtin::WorkgroupSize;
+}
+constexpr bool is_call(Builtin b) {
+  return b >= Builtin::FixpointPasses;
+}
 std::string_view name_of(Builtin builtin);
 std::optional<Builtin> builtin_from_name(std::string_view name);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Program: what the text, the builder and the binary form all describe.
 //
-// Everything lives in flat vectors owned by the Program; nodes refer to each other by typed ids. The nodes
-// form trees: no expression or statement has two parents (builder and decoder keep this up). A Program may
-// hold nodes that nothing refers to; they have no meaning. Source positions sit beside the nodes and take no
-// part in equality, bytes or digest. What a program means is in semantics.hpp and docs/language.md.
+// Everything lives in flat vectors owned by the Program; nodes refer to each other by typed ids.
+// The nodes form trees: no expression or statement has two parents (builder and decoder keep this
+// up). A Program may hold nodes that nothing refers to; they have no meaning. Source positions sit
+// beside the nodes and take no part in equality, bytes or digest. What a program means is in
+// semantics.hpp and docs/language.md.
 #pragma once
 
 #include <array>
@@ -37,8 +38,8 @@ struct Range {
   [[nodiscard]] bool empty() const { return count == 0; }
 };
 
-// Something that can be indexed: a buffer, a constant table, or a local that is a private array or a
-// `buffer` parameter of a function.
+// Something that can be indexed: a buffer, a constant table, or a local that is a private array or
+// a `buffer` parameter of a function.
 struct Memory {
   enum class Kind : uint8_t { Buffer, Table, Local };
   Kind kind = Kind::Buffer;
@@ -48,93 +49,230 @@ struct Memory {
   static Memory of(ConstId id) { return {Kind::Table, id.value}; }
   static Memory of(LocalId id) { return {Kind::Local, id.value}; }
   [[nodiscard]] bool valid() const { return index != Id<void>::kNone; }
-  [[nodiscard]] BufferId buffer() const { return kind == Kind::Buffer ? BufferId{index} : BufferId{}; }
+  [[nodiscard]] BufferId buffer() const {
+    return kind == Kind::Buffer ? BufferId{index} : BufferId{};
+  }
   [[nodiscard]] ConstId table() const { return kind == Kind::Table ? ConstId{index} : ConstId{}; }
   [[nodiscard]] LocalId local() const { return kind == Kind::Local ? LocalId{index} : LocalId{}; }
   friend bool operator==(Memory, Memory) = default;
 };
 
-// ---- expressions ----------------------------------------------------------------------------------------
+// ---- expressions
 
-// A whole number as written. `-` directly before a literal belongs to it (so -0 differs from 0 in the type
-// that it takes). Without a suffix the type comes from the context.
-struct IntLiteral { uint64_t magnitude = 0; bool negative = false; std::optional<Type> suffix; };
-// A decimal as written: 0.digits x 10^exponent, digits without leading or trailing zeros ("" is zero, with
-// exponent 0). Kept in decimal because it is rounded once, to the type that the context gives it.
-struct FloatLiteral { std::string digits; int32_t exponent = 0; bool negative = false; std::optional<Type> suffix; };
-struct BoolLiteral { bool value = false; };
-struct LocalRef { LocalId local; };
-struct ConstRef { ConstId constant; };                       // a scalar constant
-struct BuiltinRef { Builtin builtin = Builtin::Gid; uint8_t axis = 0; };
-struct Len { Memory memory; };                               // of a buffer or buffer parameter
-struct Load { Memory memory; ExprId index; };
-struct Unary { UnaryOp op = UnaryOp::Neg; ExprId operand; };
-struct Binary { BinaryOp op = BinaryOp::Add; ExprId left, right; };
-struct Cast { Type type = Type::U32; ExprId operand; };
-struct Bitcast { Type type = Type::U32; ExprId operand; };
-struct IntrinsicCall { Intrinsic op = Intrinsic::Select; std::array<ExprId, 3> args; };   // arity_of(op) of them
+// A whole number as written. `-` directly before a literal belongs to it (so -0 differs from 0 in
+// the type that it takes). Without a suffix the type comes from the context.
+struct IntLiteral {
+  uint64_t magnitude = 0;
+  bool negative = false;
+  std::optional<Type> suffix;
+};
+// A decimal as written: 0.digits x 10^exponent, digits without leading or trailing zeros ("" is
+// zero, with exponent 0). Kept in decimal because it is rounded once, to the type that the context
+// gives it.
+struct FloatLiteral {
+  std::string digits;
+  int32_t exponent = 0;
+  bool negative = false;
+  std::optional<Type> suffix;
+};
+struct BoolLiteral {
+  bool value = false;
+};
+struct LocalRef {
+  LocalId local;
+};
+// A scalar constant.
+struct ConstRef {
+  ConstId constant;
+};
+struct BuiltinRef {
+  Builtin builtin = Builtin::Gid;
+  uint8_t axis = 0;
+};
+// Of a buffer or buffer parameter.
+struct Len {
+  Memory memory;
+};
+struct Load {
+  Memory memory;
+  ExprId index;
+};
+struct Unary {
+  UnaryOp op = UnaryOp::Neg;
+  ExprId operand;
+};
+struct Binary {
+  BinaryOp op = BinaryOp::Add;
+  ExprId left, right;
+};
+struct Cast {
+  Type type = Type::U32;
+  ExprId operand;
+};
+struct Bitcast {
+  Type type = Type::U32;
+  ExprId operand;
+};
+// arity_of(op) arguments.
+struct IntrinsicCall {
+  Intrinsic op = Intrinsic::Select;
+  std::array<ExprId, 3> args;
+};
 // args: arity_of(op) of them; Cas: expected, new.
-struct Atomic { AtomicOp op = AtomicOp::Add; Memory memory; ExprId index; std::array<ExprId, 2> args; MemoryOrder order = MemoryOrder::Relaxed; };
-struct Subgroup { SubgroupOp op = SubgroupOp::Ballot; ExprId value; ExprId lane; };       // lane: only with arity 2
+struct Atomic {
+  AtomicOp op = AtomicOp::Add;
+  Memory memory;
+  ExprId index;
+  std::array<ExprId, 2> args;
+  MemoryOrder order = MemoryOrder::Relaxed;
+};
+// `lane` only with arity 2.
+struct Subgroup {
+  SubgroupOp op = SubgroupOp::Ballot;
+  ExprId value;
+  ExprId lane;
+};
 // grid_load(b[i]) and workgroup_load(b[i]); scope is Grid or Workgroup.
-struct UniformLoad { Scope scope = Scope::Grid; Memory memory; ExprId index; };
-struct Call { FnId fn; Range args; };                        // args: into Program::args
-// What the parser puts where it could not read an expression. Never part of a valid program; the checker
-// says nothing about it because the parser already did.
+struct UniformLoad {
+  Scope scope = Scope::Grid;
+  Memory memory;
+  ExprId index;
+};
+// `args`: into Program::args.
+struct Call {
+  FnId fn;
+  Range args;
+};
+// What the parser puts where it could not read an expression. Never part of a valid program; the
+// checker says nothing about it because the parser already did.
 struct Poison {};
 
-using Expr = std::variant<IntLiteral, FloatLiteral, BoolLiteral, LocalRef, ConstRef, BuiltinRef, Len, Load, Unary, Binary, Cast,
-                          Bitcast, IntrinsicCall, Atomic, Subgroup, UniformLoad, Call, Poison>;
+using Expr = std::variant<IntLiteral, FloatLiteral, BoolLiteral, LocalRef, ConstRef, BuiltinRef,
+                          Len, Load, Unary, Binary, Cast, Bitcast, IntrinsicCall, Atomic, Subgroup,
+                          UniformLoad, Call, Poison>;
 
 // An argument of a call: a value, or a memory for a `buffer` parameter.
 using Arg = std::variant<ExprId, Memory>;
 
-// ---- statements -----------------------------------------------------------------------------------------
+// ---- statements
 
-using Block = Range;   // into Program::block_items
+using Block = Range;  // into Program::block_items
 
-struct Let { LocalId local; ExprId value; };                 // `let` or `var`, as the local's kind says
-struct DeclareArray { LocalId local; };
-struct Assign { LocalId local; std::optional<BinaryOp> op; ExprId value; };               // v = e, v op= e
-struct Store { Memory memory; ExprId index; std::optional<BinaryOp> op; ExprId value; };  // b[i] = e, b[i] op= e
-struct Eval { ExprId value; };                               // a call or an atomic for its effect
-struct If { ExprId condition; Block then_block; Block else_block; };                      // `else if`: one If in else_block
-struct For { LocalId variable; ExprId first, last; ExprId step; bool unroll = false; Block body; };   // step may be absent
-struct While { ExprId condition; Block body; };
+// `let` or `var`, as the local's kind says.
+struct Let {
+  LocalId local;
+  ExprId value;
+};
+struct DeclareArray {
+  LocalId local;
+};
+// v = e, v op= e
+struct Assign {
+  LocalId local;
+  std::optional<BinaryOp> op;
+  ExprId value;
+};
+// b[i] = e, b[i] op= e
+struct Store {
+  Memory memory;
+  ExprId index;
+  std::optional<BinaryOp> op;
+  ExprId value;
+};
+// A call or an atomic for its effect.
+struct Eval {
+  ExprId value;
+};
+// `else if`: one If in else_block.
+struct If {
+  ExprId condition;
+  Block then_block;
+  Block else_block;
+};
+// `step` may be absent.
+struct For {
+  LocalId variable;
+  ExprId first, last;
+  ExprId step;
+  bool unroll = false;
+  Block body;
+};
+struct While {
+  ExprId condition;
+  Block body;
+};
 struct Break {};
 struct Continue {};
-struct Return { ExprId value; };                             // value may be absent
-struct Nested { Block body; };                               // { ... }
-struct Region { std::string name; Block body; };
-struct Barrier { Scope scope = Scope::Workgroup; };
-struct Fixpoint { ExprId max_passes; Range buffers; Block body; };                        // buffers: into Program::memory_lists
-struct AsyncCopy { uint16_t tag = 0; Memory dst; ExprId dst_index; Memory src; ExprId src_index; ExprId count; };
-struct Wait { uint16_t tag = 0; };
-struct Trap { uint16_t tag = 0; ExprId value; };
-struct Resume { uint16_t tag = 0; };
-// all_reduce(src, reduce), broadcast(src, root), all_gather(src, dst), reduce_scatter(src, dst, reduce).
-// dst, reduce and root are unused where the operation has none; root and group are constant expressions; group
-// may be absent.
-struct Collective { CollectiveOp op = CollectiveOp::AllReduce; Memory src, dst; ReduceOp reduce = ReduceOp::Add; ExprId root; ExprId group; };
+// `value` may be absent.
+struct Return {
+  ExprId value;
+};
+// { ... }
+struct Nested {
+  Block body;
+};
+struct Region {
+  std::string name;
+  Block body;
+};
+struct Barrier {
+  Scope scope = Scope::Workgroup;
+};
+// `buffers`: into Program::memory_lists.
+struct Fixpoint {
+  ExprId max_passes;
+  Range buffers;
+  Block body;
+};
+struct AsyncCopy {
+  uint16_t tag = 0;
+  Memory dst;
+  ExprId dst_index;
+  Memory src;
+  ExprId src_index;
+  ExprId count;
+};
+struct Wait {
+  uint16_t tag = 0;
+};
+struct Trap {
+  uint16_t tag = 0;
+  ExprId value;
+};
+struct Resume {
+  uint16_t tag = 0;
+};
+// all_reduce(src, reduce), broadcast(src, root), all_gather(src, dst), reduce_scatter(src, dst,
+// reduce). dst, reduce and root are unused where the operation has none; root and group are
+// constant expressions; group may be absent.
+struct Collective {
+  CollectiveOp op = CollectiveOp::AllReduce;
+  Memory src, dst;
+  ReduceOp reduce = ReduceOp::Add;
+  ExprId root;
+  ExprId group;
+};
 
-using Stmt = std::variant<Let, DeclareArray, Assign, Store, Eval, If, For, While, Break, Continue, Return, Nested, Region, Barrier,
-                          Fixpoint, AsyncCopy, Wait, Trap, Resume, Collective>;
+using Stmt =
+    std::variant<Let, DeclareArray, Assign, Store, Eval, If, For, While, Break, Continue, Return,
+                 Nested, Region, Barrier, Fixpoint, AsyncCopy, Wait, Trap, Resume, Collective>;
 
-// ---- declarations ---------------------------------------------------------------------------------------
+// ---- declarations
 
 struct Local {
   enum class Kind : uint8_t { Let, Var, Array, For, Param, BufferParam };
   std::string name;
   Kind kind = Kind::Let;
-  std::optional<Type> type;   // as declared; always there for Array (element), Param and BufferParam (element)
-  ExprId count;               // Array: number of elements, a constant expression
+  std::optional<Type>
+      type;      // as declared; always there for Array (element), Param and BufferParam (element)
+  ExprId count;  // Array: number of elements, a constant expression
 };
 
 struct Const {
   std::string name;
   Type type = Type::U32;
   bool table = false;
-  Range values;               // into Program::expr_lists; exactly one unless it is a table
+  Range values;  // into Program::expr_lists; exactly one unless it is a table
 };
 
 enum class BufferKind : uint8_t { In, Uniform, InOut, Out, WriteOnly, Shared, Persistent };
@@ -147,12 +285,12 @@ struct Buffer {
   std::string name;
   BufferKind kind = BufferKind::In;
   Type element = Type::U32;
-  ExprId count;               // constant element count, if one is written between the brackets
+  ExprId count;  // constant element count, if one is written between the brackets
   // Attributes; an invalid id means that the attribute is not written.
   ExprId binding;
   ExprId align;
-  ExprId size;                // @count(expr)
-  ExprId range_first, range_last;   // both or none
+  ExprId size;                     // @count(expr)
+  ExprId range_first, range_last;  // both or none
   bool live_out = false;
   Locality locality = Locality::None;
   std::optional<uint8_t> coalesce_axis;
@@ -161,26 +299,27 @@ struct Buffer {
 struct Require {
   ExprId condition;
   std::string message;
-  uint32_t buffers_before = 0;   // its place in the order of buffer declarations
+  uint32_t buffers_before = 0;  // its place in the order of buffer declarations
 };
 
 struct Fn {
   std::string name;
-  Range params;               // into Program::param_lists
+  Range params;  // into Program::param_lists
   std::optional<Type> result;
   Block body;
 };
 
 // A place in a source text, and the call it was inlined at, if any.
 struct Loc {
-  uint32_t file = 0;          // into Positions::files
-  uint32_t line = 0;          // from 1; 0: unknown
+  uint32_t file = 0;  // into Positions::files
+  uint32_t line = 0;  // from 1; 0: unknown
   uint32_t column = 0;
   uint32_t length = 1;
   LocId inlined_at;
 };
 
-// Where things come from. Vectors run parallel to those of the Program; a missing entry is "unknown".
+// Where things come from. Vectors run parallel to those of the Program; a missing entry is
+// "unknown".
 struct Positions {
   std::vector<std::string> files;
   std::vector<Loc> locs;
@@ -190,13 +329,13 @@ struct Positions {
 
 struct Program {
   std::string name;
-  std::array<ExprId, 3> workgroup;   // leading ones valid; 1 to 3 in a valid program
-  std::array<ExprId, 3> over;        // leading ones valid; none if there is no clause
+  std::array<ExprId, 3> workgroup;  // leading ones valid; 1 to 3 in a valid program
+  std::array<ExprId, 3> over;       // leading ones valid; none if there is no clause
   std::vector<Const> consts;
-  std::vector<Buffer> buffers;       // in declaration order
-  std::vector<Require> require_list; // in declaration order
+  std::vector<Buffer> buffers;        // in declaration order
+  std::vector<Require> require_list;  // in declaration order
   std::vector<Fn> fns;
-  Block body;                        // top level: regions, barriers, collectives and fixpoints only
+  Block body;  // top level: regions, barriers, collectives and fixpoints only
 
   std::vector<Local> locals;
   std::vector<Expr> exprs;
@@ -216,10 +355,18 @@ struct Program {
   [[nodiscard]] const Buffer& operator[](BufferId id) const { return buffers[id.index()]; }
   [[nodiscard]] const Fn& operator[](FnId id) const { return fns[id.index()]; }
 
-  [[nodiscard]] std::span<const StmtId> items(Block block) const { return slice(block_items, block); }
-  [[nodiscard]] std::span<const ExprId> values(Range range) const { return slice(expr_lists, range); }
-  [[nodiscard]] std::span<const LocalId> params(Range range) const { return slice(param_lists, range); }
-  [[nodiscard]] std::span<const Memory> memories(Range range) const { return slice(memory_lists, range); }
+  [[nodiscard]] std::span<const StmtId> items(Block block) const {
+    return slice(block_items, block);
+  }
+  [[nodiscard]] std::span<const ExprId> values(Range range) const {
+    return slice(expr_lists, range);
+  }
+  [[nodiscard]] std::span<const LocalId> params(Range range) const {
+    return slice(param_lists, range);
+  }
+  [[nodiscard]] std::span<const Memory> memories(Range range) const {
+    return slice(memory_lists, range);
+  }
   [[nodiscard]] std::span<const Arg> arguments(Range range) const { return slice(args, range); }
 
   // Number of leading valid ids.
@@ -250,7 +397,9 @@ struct Program {
   // For diagnostics; unknown() if there is none.
   [[nodiscard]] Position position(LocId id) const;
   template <class AnyId>
-  [[nodiscard]] Position position_of(AnyId id) const { return position(loc(id)); }
+  [[nodiscard]] Position position_of(AnyId id) const {
+    return position(loc(id));
+  }
 
  private:
   template <class T>

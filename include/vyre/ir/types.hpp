@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of the language. Arithmetic types are values; storage types exist in buffers only and widen
-// to an arithmetic type when loaded.
+// The types of the language. Arithmetic types are values; storage types exist in buffers only and
+// widen to an arithmetic type when loaded.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,21 @@ namespace vyre::ir {
 enum class Type : uint8_t { Bool, U32, I32, U64, I64, F32, F64, U8, I8, U16, I16, F16, BF16 };
 inline constexpr int kTypeCount = 13;
 
-constexpr bool is_storage(Type t) { return t >= Type::U8; }
-constexpr bool is_integer(Type t) { return t >= Type::U32 && t <= Type::I64; }
-constexpr bool is_signed(Type t) { return t == Type::I32 || t == Type::I64; }
-constexpr bool is_float(Type t) { return t == Type::F32 || t == Type::F64; }
-constexpr bool is_number(Type t) { return is_integer(t) || is_float(t); }
+constexpr bool is_storage(Type t) {
+  return t >= Type::U8;
+}
+constexpr bool is_integer(Type t) {
+  return t >= Type::U32 && t <= Type::I64;
+}
+constexpr bool is_signed(Type t) {
+  return t == Type::I32 || t == Type::I64;
+}
+constexpr bool is_float(Type t) {
+  return t == Type::F32 || t == Type::F64;
+}
+constexpr bool is_number(Type t) {
+  return is_integer(t) || is_float(t);
+}
 
 // Width of a value of an arithmetic type; 1 for bool.
 constexpr uint32_t bits_of(Type t) {
@@ -39,7 +49,9 @@ constexpr uint32_t bits_of(Type t) {
 }
 
 // Size of an element in a buffer; bool takes 4 bytes there.
-constexpr uint32_t bytes_of(Type t) { return t == Type::Bool ? 4 : bits_of(t) / 8; }
+constexpr uint32_t bytes_of(Type t) {
+  return t == Type::Bool ? 4 : bits_of(t) / 8;
+}
 
 // What a load of this element type gives and a store of it takes.
 constexpr Type widened(Type t) {
