@@ -36,7 +36,7 @@ class Bounds {
     uint32_t version;
   };
 
-  // ---- accesses ----
+  // ---- accesses
   std::optional<Wide> fixed_length(Memory m) const {
     switch (m.kind) {
       case Memory::Kind::Table: return p_[m.table()].values.count;
@@ -90,14 +90,12 @@ class Bounds {
     }
   }
 
-  // ---- expressions ----
+  // ---- expressions
   void expr(ExprId id) {
     const Expr& e = p_[id];
     if (const auto* binary = std::get_if<Binary>(&e); binary != nullptr && is_lazy(binary->op)) {
-      expr(binary->left);
       const auto mark = numbers_.facts.mark();
-      numbers_.assume(binary->left, binary->op == BinaryOp::LogicalAnd);
-      expr(binary->right);
+      lazy_chain(id, binary->op);
       numbers_.facts.undo(mark);
       return;
     }
@@ -111,7 +109,18 @@ class Bounds {
       access(uniform->memory, uniform->index, slot);
   }
 
-  // ---- statements ----
+  // a && b && c: each part is evaluated knowing those before it, which are looked at once.
+  void lazy_chain(ExprId id, BinaryOp op) {
+    const auto* binary = std::get_if<Binary>(&p_[id]);
+    if (binary == nullptr || binary->op != op) return expr(id);
+    lazy_chain(binary->left, op);
+    const auto* inner = std::get_if<Binary>(&p_[binary->left]);
+    const bool chain = inner != nullptr && inner->op == op;
+    numbers_.assume(chain ? inner->right : binary->left, op == BinaryOp::LogicalAnd);
+    expr(binary->right);
+  }
+
+  // ---- statements
   void block(Block b) {
     const auto start = numbers_.facts.mark();
     for (StmtId id : p_.items(b)) {

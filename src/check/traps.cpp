@@ -4,6 +4,7 @@
 // what happens there to variables and to control flow is restricted.
 #include <algorithm>
 #include <map>
+#include <queue>
 #include <set>
 #include <unordered_map>
 
@@ -207,18 +208,19 @@ class Traps {
       if (const auto* array = std::get_if<DeclareArray>(&p_[items[i]]))
         declared_at[array->local.value] = i;
     }
-    std::multimap<size_t, const Span*> starts;
-    for (const Span& span : spans) starts.emplace(span.first, &span);
-    std::multiset<std::pair<size_t, size_t>> active;  // first, resume
-    auto next = starts.begin();
+    std::vector<Span> by_start = spans;
+    std::sort(by_start.begin(), by_start.end(),
+              [](const Span& x, const Span& y) { return x.first < y.first; });
+    // Spans around the current item, the latest start on top. Those that ended are dropped when
+    // they come up: only the top counts, since it can split all that the others can.
+    std::priority_queue<std::pair<size_t, size_t>> active;  // first, resume
+    size_t next = 0;
     for (size_t i = 0; i < items.size(); ++i) {
-      for (; next != starts.end() && next->first == i; ++next)
-        active.emplace(next->first, next->second->resume);
-      for (auto it = active.begin(); it != active.end();)
-        it = it->second <= i ? active.erase(it) : std::next(it);
+      for (; next < by_start.size() && by_start[next].first == i; ++next)
+        active.emplace(by_start[next].first, by_start[next].resume);
+      while (!active.empty() && active.top().second <= i) active.pop();
       if (active.empty()) continue;
-      const auto [first, resume] =
-          *active.rbegin();  // the latest start: only what was declared before it can be split
+      const auto [first, resume] = active.top();
       ++stamp_;
       split_assigned(items[i], items[resume], [&declared_at, first = first](LocalId local) {
         const auto it = declared_at.find(local.value);

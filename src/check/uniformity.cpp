@@ -89,7 +89,7 @@ class Uniformity {
   }
 
  private:
-  // ---- the graph ----
+  // ---- the graph
   Node new_node() {
     levels_.push_back(Level::Grid);
     reason_.push_back(kNone);
@@ -133,7 +133,7 @@ class Uniformity {
     }
   }
 
-  // ---- locals ----
+  // ---- locals
   Node fresh(LocalId local) {
     const Node node = new_node();
     nodes_of_[local.index()] = node;
@@ -155,7 +155,7 @@ class Uniformity {
     return it == bound_.end() ? BufferId{} : it->second;
   }
 
-  // ---- expressions: what flows into `to` ----
+  // ---- expressions: what flows into `to`
   void value(ExprId id, Node to) {
     const Expr& e = p_[id];
     const Origin here{id, {}};
@@ -275,7 +275,7 @@ class Uniformity {
     return Level::Lane;
   }
 
-  // ---- calls ----
+  // ---- calls
   void call(ExprId id, const Call& e, Node to) {
     called_.insert(e.fn.value);
     const Fn& fn = p_[e.fn];
@@ -327,7 +327,7 @@ class Uniformity {
     pending_.resize(mark);
   }
 
-  // ---- statements ----
+  // ---- statements
   struct Exits {
     std::vector<std::pair<Node, StmtId>>
         rest;  // from here the rest of the function is divergent (return)
@@ -523,7 +523,7 @@ class Uniformity {
     return Exits{{{flow_, id}}, {}};
   }
 
-  // ---- requirements ----
+  // ---- requirements
   template <class AnyId>
   void need(Code code, Level most, Node node, std::string what, AnyId at) {
     uint64_t site = at.value;
