@@ -47,14 +47,7 @@ class Names {
     block(p_.body);
     leave(global_end);
     // Constant and host expressions see no locals.
-    for (const auto& ids : {p_.workgroup, p_.over})
-      for (size_t i = 0; i < Program::axes(ids); ++i) expr(ids[i]);
-    for (const Const& c : p_.consts)
-      for (ExprId id : p_.values(c.values)) expr(id);
-    for (const Buffer& b : p_.buffers)
-      for (ExprId id : {b.count, b.binding, b.align, b.size, b.range_first, b.range_last})
-        if (id.valid()) expr(id);
-    for (const Require& r : p_.require_list) expr(r.condition);
+    for_each_header_expr(p_, [&](ExprId id) { expr(id); });
   }
 
  private:

@@ -49,6 +49,19 @@ std::string name_of(const ir::Program& p, ir::Memory memory);
 // The element type as declared (also a storage type).
 ir::Type element_type(const ir::Program& p, ir::Memory memory);
 
+// Expressions outside functions and statements: headers, constants, buffers, requirements.
+template <class Visit>
+void for_each_header_expr(const ir::Program& p, const Visit& visit) {
+  for (const auto& ids : {p.workgroup, p.over})
+    for (size_t i = 0; i < ir::Program::axes(ids); ++i) visit(ids[i]);
+  for (const ir::Const& c : p.consts)
+    for (ir::ExprId id : p.values(c.values)) visit(id);
+  for (const ir::Buffer& b : p.buffers)
+    for (ir::ExprId id : {b.count, b.binding, b.align, b.size, b.range_first, b.range_last})
+      if (id.valid()) visit(id);
+  for (const ir::Require& r : p.require_list) visit(r.condition);
+}
+
 // The passes, in the order in which check() runs them.
 bool check_structure(State& s);     // ids, trees, depth: false if the rest cannot walk the program
 void check_names(State& s);         // V009 V020 V021 V022 V027

@@ -19,17 +19,11 @@ class Structure {
       : s_(s), p_(s.p), expr_seen_(p_.exprs.size()), stmt_seen_(p_.stmts.size()) {}
 
   bool run() {
-    for (const auto& ids : {p_.workgroup, p_.over})
-      for (size_t i = 0; i < Program::axes(ids); ++i) expr(ids[i]);
     for (const Const& c : p_.consts) {
       if (!in(c.values, p_.expr_lists.size())) return false;
-      for (ExprId id : p_.values(c.values)) expr(id);
       if (c.values.empty() || (!c.table && c.values.count != 1)) fail("a constant without a value");
     }
-    for (const Buffer& b : p_.buffers)
-      for (ExprId id : {b.count, b.binding, b.align, b.size, b.range_first, b.range_last})
-        if (id.valid()) expr(id);
-    for (const Require& r : p_.require_list) expr(r.condition);
+    for_each_header_expr(p_, [&](ExprId id) { expr(id); });
     for (const Local& l : p_.locals)
       if (l.count.valid()) expr(l.count);
     for (const Fn& f : p_.fns) {

@@ -12,62 +12,7 @@ namespace vyre::text {
 
 namespace {
 
-using ir::Arg;
-using ir::Assign;
-using ir::AsyncCopy;
-using ir::Atomic;
-using ir::Barrier;
-using ir::Binary;
-using ir::BinaryOp;
-using ir::Bitcast;
-using ir::Block;
-using ir::BoolLiteral;
-using ir::Break;
-using ir::Buffer;
-using ir::BuiltinRef;
-using ir::Call;
-using ir::Cast;
-using ir::Collective;
-using ir::CollectiveOp;
-using ir::Const;
-using ir::ConstRef;
-using ir::Continue;
-using ir::DeclareArray;
-using ir::Eval;
-using ir::Expr;
-using ir::ExprId;
-using ir::Fixpoint;
-using ir::FloatLiteral;
-using ir::Fn;
-using ir::For;
-using ir::If;
-using ir::IntLiteral;
-using ir::IntrinsicCall;
-using ir::Len;
-using ir::Let;
-using ir::Load;
-using ir::Local;
-using ir::LocalId;
-using ir::Locality;
-using ir::LocalRef;
-using ir::Memory;
-using ir::Nested;
-using ir::Poison;
-using ir::Program;
-using ir::Region;
-using ir::Require;
-using ir::Resume;
-using ir::Return;
-using ir::Stmt;
-using ir::StmtId;
-using ir::Store;
-using ir::Subgroup;
-using ir::Trap;
-using ir::Type;
-using ir::Unary;
-using ir::UniformLoad;
-using ir::Wait;
-using ir::While;
+using namespace ir;
 using Json = nlohmann::ordered_json;
 
 // Twice what a valid program may have; deeper parts are cut off rather than overflow the stack.
