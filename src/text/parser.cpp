@@ -159,7 +159,9 @@ ir::LocId Parser::loc(const Token& token) {
 
 Diagnostic* Parser::report(Code code, const Token& token, std::string message, std::string fix) {
   if (panicking_ || stopped_) return nullptr;
-  if (wanted_ == Report::Syntax && code > Code::BadTag && code != Code::TooManyStatements)
+  // A broken attribute may hold anything, also what does not survive a change of spaces.
+  if (wanted_ == Report::Syntax && code > Code::BadTag && code != Code::BadAttribute &&
+      code != Code::TooManyStatements)
     return nullptr;
   return &diagnostics_.add(code, position(token), std::move(message), std::move(fix));
 }

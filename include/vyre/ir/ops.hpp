@@ -51,6 +51,7 @@ std::string_view spelling_of(UnaryOp op);
 std::string_view spelling_of(BinaryOp op);
 
 // Pure built-in functions: name, number of arguments.
+// clang-format off
 #define VYRE_INTRINSICS(X)                                                                         \
   X(Select, "select", 3)                                                                           \
   X(Min, "min", 2) X(Max, "max", 2) X(Clamp, "clamp", 3) X(Abs, "abs", 1)                          \
@@ -67,6 +68,7 @@ std::string_view spelling_of(BinaryOp op);
                                               X(Cosh, "cosh", 1) X(Tanh, "tanh", 1)                \
                                                   X(Pow, "pow", 2) X(Rsqrt, "rsqrt", 1)            \
                                                       X(Recip, "recip", 1)
+// clang-format on
 
 enum class Intrinsic : uint8_t {
 #define VYRE_ROW(id, name, arity) id,
@@ -79,12 +81,14 @@ int arity_of(Intrinsic op);
 std::optional<Intrinsic> intrinsic_from_name(std::string_view name);
 
 // Atomics: name, number of value arguments after b[i] (cas: expected, new).
+// clang-format off
 #define VYRE_ATOMICS(X)                                                                           \
   X(Add, "atomic_add", 1)                                                                         \
   X(Sub, "atomic_sub", 1) X(Min, "atomic_min", 1) X(Max, "atomic_max", 1) X(And, "atomic_and", 1) \
       X(Or, "atomic_or", 1) X(Xor, "atomic_xor", 1) X(Nand, "atomic_nand", 1)                     \
           X(Exchange, "atomic_exchange", 1) X(Cas, "atomic_cas", 2) X(Load, "atomic_load", 0)     \
               X(Store, "atomic_store", 1)
+// clang-format on
 
 enum class AtomicOp : uint8_t {
 #define VYRE_ROW(id, name, arity) id,
@@ -101,6 +105,7 @@ std::string_view name_of(MemoryOrder order);
 std::optional<MemoryOrder> order_from_name(std::string_view name);
 
 // Subgroup operations: name, number of arguments (the second is a lane or a distance).
+// clang-format off
 #define VYRE_SUBGROUP_OPS(X)                                                                     \
   X(Ballot, "subgroup_ballot", 1)                                                                \
   X(Shuffle, "subgroup_shuffle", 2) X(ShuffleXor, "subgroup_shuffle_xor", 2)                     \
@@ -111,6 +116,7 @@ std::optional<MemoryOrder> order_from_name(std::string_view name);
                       X(ExclusiveAdd, "subgroup_exclusive_add", 1)                               \
                           X(InclusiveAdd, "subgroup_inclusive_add", 1) X(Any, "subgroup_any", 1) \
                               X(All, "subgroup_all", 1)
+// clang-format on
 
 enum class SubgroupOp : uint8_t {
 #define VYRE_ROW(id, name, arity) id,
