@@ -52,22 +52,17 @@ std::string_view spelling_of(BinaryOp op);
 
 // Pure built-in functions: name, number of arguments.
 // clang-format off
-#define VYRE_INTRINSICS(X)                                                                         \
-  X(Select, "select", 3)                                                                           \
-  X(Min, "min", 2) X(Max, "max", 2) X(Clamp, "clamp", 3) X(Abs, "abs", 1)                          \
-      X(AbsDiff, "abs_diff", 2) X(Sign, "sign", 1) X(SatAdd, "sat_add", 2) X(SatSub, "sat_sub", 2) \
-          X(SatMul, "sat_mul", 2) X(MulHi, "mul_hi", 2) X(Rotl, "rotl", 2) X(Rotr, "rotr", 2)      \
-              X(Popcount, "popcount", 1) X(Clz, "clz", 1) X(Ctz, "ctz", 1)                         \
-                  X(ReverseBits, "reverse_bits", 1) X(Fma, "fma", 3) X(Sqrt, "sqrt", 1)            \
-                      X(Floor, "floor", 1) X(Ceil, "ceil", 1) X(Trunc, "trunc", 1)                 \
-                          X(Round, "round", 1) X(IsNan, "is_nan", 1) X(IsInf, "is_inf", 1)         \
-                              X(IsFinite, "is_finite", 1) X(Exp, "exp", 1) X(Exp2, "exp2", 1)      \
-                                  X(Log, "log", 1) X(Log2, "log2", 1) X(Sin, "sin", 1)             \
-                                      X(Cos, "cos", 1) X(Tan, "tan", 1) X(Asin, "asin", 1)         \
-                                          X(Acos, "acos", 1) X(Atan, "atan", 1) X(Sinh, "sinh", 1) \
-                                              X(Cosh, "cosh", 1) X(Tanh, "tanh", 1)                \
-                                                  X(Pow, "pow", 2) X(Rsqrt, "rsqrt", 1)            \
-                                                      X(Recip, "recip", 1)
+#define VYRE_INTRINSICS(X)                                                                        \
+  X(Select, "select", 3) X(Min, "min", 2) X(Max, "max", 2) X(Clamp, "clamp", 3) X(Abs, "abs", 1)  \
+  X(AbsDiff, "abs_diff", 2) X(Sign, "sign", 1) X(SatAdd, "sat_add", 2) X(SatSub, "sat_sub", 2)    \
+  X(SatMul, "sat_mul", 2) X(MulHi, "mul_hi", 2) X(Rotl, "rotl", 2) X(Rotr, "rotr", 2)             \
+  X(Popcount, "popcount", 1) X(Clz, "clz", 1) X(Ctz, "ctz", 1) X(ReverseBits, "reverse_bits", 1)  \
+  X(Fma, "fma", 3) X(Sqrt, "sqrt", 1) X(Floor, "floor", 1) X(Ceil, "ceil", 1)                     \
+  X(Trunc, "trunc", 1) X(Round, "round", 1) X(IsNan, "is_nan", 1) X(IsInf, "is_inf", 1)           \
+  X(IsFinite, "is_finite", 1) X(Exp, "exp", 1) X(Exp2, "exp2", 1) X(Log, "log", 1)                \
+  X(Log2, "log2", 1) X(Sin, "sin", 1) X(Cos, "cos", 1) X(Tan, "tan", 1) X(Asin, "asin", 1)        \
+  X(Acos, "acos", 1) X(Atan, "atan", 1) X(Sinh, "sinh", 1) X(Cosh, "cosh", 1) X(Tanh, "tanh", 1)  \
+  X(Pow, "pow", 2) X(Rsqrt, "rsqrt", 1) X(Recip, "recip", 1)
 // clang-format on
 
 enum class Intrinsic : uint8_t {
@@ -83,11 +78,10 @@ std::optional<Intrinsic> intrinsic_from_name(std::string_view name);
 // Atomics: name, number of value arguments after b[i] (cas: expected, new).
 // clang-format off
 #define VYRE_ATOMICS(X)                                                                           \
-  X(Add, "atomic_add", 1)                                                                         \
-  X(Sub, "atomic_sub", 1) X(Min, "atomic_min", 1) X(Max, "atomic_max", 1) X(And, "atomic_and", 1) \
-      X(Or, "atomic_or", 1) X(Xor, "atomic_xor", 1) X(Nand, "atomic_nand", 1)                     \
-          X(Exchange, "atomic_exchange", 1) X(Cas, "atomic_cas", 2) X(Load, "atomic_load", 0)     \
-              X(Store, "atomic_store", 1)
+  X(Add, "atomic_add", 1) X(Sub, "atomic_sub", 1) X(Min, "atomic_min", 1)                         \
+  X(Max, "atomic_max", 1) X(And, "atomic_and", 1) X(Or, "atomic_or", 1) X(Xor, "atomic_xor", 1)   \
+  X(Nand, "atomic_nand", 1) X(Exchange, "atomic_exchange", 1) X(Cas, "atomic_cas", 2)             \
+  X(Load, "atomic_load", 0) X(Store, "atomic_store", 1)
 // clang-format on
 
 enum class AtomicOp : uint8_t {
@@ -106,16 +100,15 @@ std::optional<MemoryOrder> order_from_name(std::string_view name);
 
 // Subgroup operations: name, number of arguments (the second is a lane or a distance).
 // clang-format off
-#define VYRE_SUBGROUP_OPS(X)                                                                     \
-  X(Ballot, "subgroup_ballot", 1)                                                                \
-  X(Shuffle, "subgroup_shuffle", 2) X(ShuffleXor, "subgroup_shuffle_xor", 2)                     \
-      X(ShuffleUp, "subgroup_shuffle_up", 2) X(ShuffleDown, "subgroup_shuffle_down", 2)          \
-          X(Broadcast, "subgroup_broadcast", 2) X(Add, "subgroup_add", 1)                        \
-              X(Mul, "subgroup_mul", 1) X(Min, "subgroup_min", 1) X(Max, "subgroup_max", 1)      \
-                  X(And, "subgroup_and", 1) X(Or, "subgroup_or", 1) X(Xor, "subgroup_xor", 1)    \
-                      X(ExclusiveAdd, "subgroup_exclusive_add", 1)                               \
-                          X(InclusiveAdd, "subgroup_inclusive_add", 1) X(Any, "subgroup_any", 1) \
-                              X(All, "subgroup_all", 1)
+#define VYRE_SUBGROUP_OPS(X)                                                                      \
+  X(Ballot, "subgroup_ballot", 1) X(Shuffle, "subgroup_shuffle", 2)                               \
+  X(ShuffleXor, "subgroup_shuffle_xor", 2) X(ShuffleUp, "subgroup_shuffle_up", 2)                 \
+  X(ShuffleDown, "subgroup_shuffle_down", 2) X(Broadcast, "subgroup_broadcast", 2)                \
+  X(Add, "subgroup_add", 1) X(Mul, "subgroup_mul", 1) X(Min, "subgroup_min", 1)                   \
+  X(Max, "subgroup_max", 1) X(And, "subgroup_and", 1) X(Or, "subgroup_or", 1)                     \
+  X(Xor, "subgroup_xor", 1) X(ExclusiveAdd, "subgroup_exclusive_add", 1)                          \
+  X(InclusiveAdd, "subgroup_inclusive_add", 1) X(Any, "subgroup_any", 1)                          \
+  X(All, "subgroup_all", 1)
 // clang-format on
 
 enum class SubgroupOp : uint8_t {
