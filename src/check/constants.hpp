@@ -12,7 +12,6 @@ namespace vyre::check {
 
 // Number views of a constant's bits.
 int64_t as_signed(Constant c);                     // I32 and I64, sign-extended
-double as_double(Constant c);                      // F32 and F64
 Constant make_float(ir::Type type, double value);  // rounds to F32 if asked
 inline Constant make_float(ir::Type type, float value) {
   return make_float(type, static_cast<double>(value));

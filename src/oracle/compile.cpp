@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the checked program to instructions.
+//
+// A frame is: slot 0 the return address (and how far the caller's frame reaches), slot 1 the
+// result, then parameters, locals and intermediate values, allocated like a stack. A called
+// function's frame starts at the first slot that its caller does not use at that moment, so a lane
+// needs no more slots than its deepest chain of calls.
+#include <algorithm>
+#include <map>
+
+#include "base/check.hpp"
+#include "base/match.hpp"
+#include "oracle/code.hpp"
+
+namespace vyre::oracle {
+
+using namespace ir;
+
+namespace {
+
+constexpr Slot kResultSlot = 1;
+constexpr Slot kFirstParam = 2;
+
+class Compiler {
+ public:
+  explicit Compiler(const check::CheckedProgram& checked)
+      : c_(checked),
+        p_(checked.program),
+        slots_(p_.locals.size(), 0),
+        arrays_(p_.locals.size(), 0) {}
+
+  Code run() {
+    declare_memories();
+    Body main = compile_body(p_.body, {}, false);
+    std::vector<Body> fns(p_.fns.size());
+    std::vector<Pc> entry(p_.fns.size());
+    for (size_t i = 0; i < p_.fns.size(); ++i) {
+      entry[i] = here();
+      fns[i] = compile_body(p_.fns[i].body, p_.params(p_.fns[i].params), true);
+    }
+    for (const auto& [pc, fn] : calls_) code_.instrs[pc].target = entry[fn.index()];
+    for (const Pc pc : traps_) {
+      const auto at = resumes_.find(static_cast<uint16_t>(code_.instrs[pc].b));
+      code_.instrs[pc].target = at == resumes_.end() ? kNoTarget : at->second;
+    }
+    std::vector<std::optional<uint32_t>> need(fns.size());
+    code_.frame_slots = frame_need(main, fns, need);
+    return std::move(code_);
+  }
+
+ private:
+  struct CallSite {
+    FnId fn;
+    Slot boundary = 0;
+  };
+  struct Body {
+    uint32_t slots = 0;
+    std::vector<CallSite> calls;
+  };
+
+  uint32_t frame_need(const Body& body, const std::vector<Body>& fns,
+                      std::vector<std::optional<uint32_t>>& need) {
+    uint32_t most = body.slots;
+    for (const CallSite& call : body.calls) {
+      const size_t f = call.fn.index();
+      if (!need[f]) need[f] = frame_need(fns[f], fns, need);  // no recursion in a checked program
+      most = std::max(most, call.boundary + *need[f]);
+    }
+    return most;
+  }
+
+  // ---- memories
+
+  void declare_memories() {
+    for (uint32_t i = 0; i < p_.buffers.size(); ++i) {
+      const Buffer& b = p_.buffers[i];
+      MemoryInfo info{.element = b.element, .memory = Memory::of(BufferId{i})};
+      if (b.kind == BufferKind::Shared) {
+        info.kind = MemoryInfo::Kind::Shared;
+        info.count = *c_.buffers[i].constant_count;
+        info.offset = code_.shared_bytes;
+        code_.shared_bytes += (info.count * bytes_of(b.element) + 7) / 8 * 8;
+      }
+      code_.memories.push_back(info);
+    }
+    first_table_ = static_cast<uint32_t>(code_.memories.size());
+    for (uint32_t i = 0; i < p_.consts.size(); ++i) {
+      MemoryInfo info{.kind = MemoryInfo::Kind::Table,
+                      .element = p_.consts[i].type,
+                      .memory = Memory::of(ConstId{i}),
+                      .count = c_.constants[i].size(),
+                      .offset = code_.tables.size()};
+      const uint32_t size = bytes_of(info.element);
+      code_.tables.resize(code_.tables.size() + info.count * size);
+      for (size_t k = 0; k < info.count; ++k)
+        store_element(info.element, code_.tables.data() + info.offset + k * size,
+                      c_.constants[i][k].bits);
+      code_.memories.push_back(info);
+    }
+  }
+
+  [[nodiscard]] MemoryRow row_of(Memory m) const {
+    switch (m.kind) {
+      case Memory::Kind::Buffer: return m.index;
+      case Memory::Kind::Table: return first_table_ + m.index;
+      case Memory::Kind::Local:
+        return p_[m.local()].kind == Local::Kind::Array ? arrays_[m.index]
+                                                        : kParam | slots_[m.index];
+    }
+    return 0;
+  }
+
+  [[nodiscard]] Type element_of(Memory m) const {
+    switch (m.kind) {
+      case Memory::Kind::Buffer: return p_[m.buffer()].element;
+      case Memory::Kind::Table: return p_[m.table()].type;
+      case Memory::Kind::Local: return *c_.local_types[m.index];
+    }
+    return Type::U32;
+  }
+
+  // ---- emitting
+
+  [[nodiscard]] Pc here() const { return static_cast<Pc>(code_.instrs.size()); }
+
+  Instr& emit(Op op, ExprId expr = {}) {
+    Instr instr;
+    instr.op = op;
+    code_.instrs.push_back(instr);
+    code_.stmts.push_back(stmt_);
+    code_.exprs.push_back(expr);
+    return code_.instrs.back();
+  }
+  void step() { emit(Op::Step).a = stmt_.value; }
+  Pc emit_jump(Op op, Slot condition = 0) {
+    emit(op).a = condition;
+    return here() - 1;
+  }
+  void land(Pc jump) { code_.instrs[jump].target = here(); }
+
+  Slot new_slots(uint32_t n = 1) {
+    const Slot slot = next_;
+    next_ += n;
+    body_.slots = std::max(body_.slots, next_);
+    return slot;
+  }
+
+  Slot scalar(ScalarFn fn, Slot a, Slot b = 0, Slot c = 0) {
+    VYRE_CHECK(fn != nullptr);
+    const Slot dst = new_slots();
+    Instr& i = emit(Op::Scalar);
+    i.dst = dst;
+    i.a = a;
+    i.b = b;
+    i.c = c;
+    i.fn = fn;
+    return dst;
+  }
+  void copy(Slot dst, Slot src) {
+    Instr& i = emit(Op::Copy);
+    i.dst = dst;
+    i.a = src;
+  }
+  Slot constant(uint64_t bits) {
+    const Slot dst = new_slots();
+    Instr& i = emit(Op::Constant);
+    i.dst = dst;
+    i.imm = bits;
+    return dst;
+  }
+  void barrier(Scope scope) { emit(Op::Barrier).scope = scope; }
+
+  // ---- bodies
+
+  Body compile_body(Block block, std::span<const LocalId> params, bool is_fn) {
+    body_ = {};
+    next_ = is_fn ? kFirstParam : 0;
+    in_fn_ = is_fn;
+    for (const LocalId param : params) slots_[param.index()] = new_slots();
+    compile_block(block);
+    if (is_fn)
+      emit(Op::Return).a = kNoTarget;
+    else
+      emit(Op::End);
+    return std::move(body_);
+  }
+
+  void compile_block(Block block) {
+    const Slot mark = next_;
+    for (const StmtId id : p_.items(block)) compile_stmt(id);
+    next_ = mark;
+  }
+  // A block that may run any number of times.
+  void compile_branch(Block block) {
+    ++depth_;
+    compile_block(block);
+    --depth_;
+  }
+
+  // Intermediate values of a statement go when it ends; what it declares stays.
+  template <class F>
+  auto with_temporaries(F&& f) {
+    const Slot mark = next_;
+    auto result = f();
+    next_ = mark;
+    return result;
+  }
+
+  void compile_stmt(StmtId id) {
+    const StmtId outer = std::exchange(stmt_, id);
+    match(
+        p_[id], [&](const Let& s) { let(s); },
+        [&](const DeclareArray& s) {
+          step();
+          array(s);
+        },
+        [&](const Assign& s) {
+          step();
+          assign(s);
+        },
+        [&](const Store& s) {
+          step();
+          store(s);
+        },
+        [&](const Eval& s) {
+          step();
+          with_temporaries([&] { return value(s.value); });
+        },
+        [&](const If& s) { if_(s); }, [&](const For& s) { for_(s); },
+        [&](const While& s) { while_(s); },
+        [&](const Break&) {
+          step();
+          breaks_.push_back(emit_jump(Op::Jump));
+        },
+        [&](const Continue&) {
+          step();
+          continues_.push_back(emit_jump(Op::Jump));
+        },
+        [&](const Return& s) { return_(s); }, [&](const Nested& s) { compile_block(s.body); },
+        [&](const Region& s) { compile_block(s.body); },
+        [&](const Barrier& s) {
+          step();
+          barrier(s.scope);
+        },
+        [&](const Fixpoint& s) { fixpoint(s); }, [&](const AsyncCopy& s) { copy_async(s); },
+        [&](const Wait& s) {
+          step();
+          emit(Op::Wait).b = s.tag;
+        },
+        [&](const Trap& s) {
+          step();
+          const Slot v = with_temporaries([&] { return value(s.value); });
+          traps_.push_back(here());
+          Instr& i = emit(Op::Trap);
+          i.a = v;
+          i.b = s.tag;
+        },
+        [&](const Resume& s) {
+          step();
+          resumes_[s.tag] = here();
+          emit(Op::Resume).b = s.tag;
+        },
+        [&](const Collective& s) {
+          step();
+          CollectiveInfo info{.stmt = id, .op = s.op, .src = row_of(s.src), .dst = 0};
+          if (s.dst.valid()) info.dst = row_of(s.dst);
+          if (depth_ == 0 && !in_fn_) code_.sure_collectives.push_back(here());
+          emit(Op::Collective).a = static_cast<uint32_t>(code_.collectives.size());
+          code_.collectives.push_back(info);
+        });
+    stmt_ = outer;
+  }
+
+  void let(const Let& s) {
+    step();
+    const Slot slot = new_slots();
+    slots_[s.local.index()] = slot;
+    copy(slot, with_temporaries([&] { return value(s.value); }));
+  }
+
+  void array(const DeclareArray& s) {
+    const Type element = *c_.local_types[s.local.index()];
+    const uint32_t count = c_.array_counts[s.local.index()];
+    const uint32_t slots = (count * bytes_of(element) + 7) / 8;
+    Instr& i = emit(Op::ZeroArray);
+    i.dst = next_;
+    i.a = slots;
+    arrays_[s.local.index()] = static_cast<MemoryRow>(code_.memories.size());
+    code_.memories.push_back({.kind = MemoryInfo::Kind::Array,
+                              .element = element,
+                              .memory = Memory::of(s.local),
+                              .count = count,
+                              .offset = next_});
+    new_slots(slots);
+  }
+
+  void assign(const Assign& s) {
+    const Slot slot = slots_[s.local.index()];
+    copy(slot, with_temporaries([&] {
+           const Slot v = value(s.value);
+           return s.op ? scalar(scalar_fn(*s.op, *c_.local_types[s.local.index()]), slot, v) : v;
+         }));
+  }
+
+  void store(const Store& s) {
+    with_temporaries([&] {
+      const Slot index = value(s.index);
+      const Type type = *c_.expr_types[s.index.index()];
+      Slot result = 0;
+      if (s.op) {
+        const Slot old = load(s.memory, index, type, {});
+        const Slot v = value(s.value);
+        result = scalar(scalar_fn(*s.op, widened(element_of(s.memory))), old, v);
+      } else {
+        result = value(s.value);
+      }
+      Instr& i = emit(Op::Store);
+      i.type = type;
+      i.memory = row_of(s.memory);
+      i.a = index;
+      i.b = result;
+      return 0;
+    });
+  }
+
+  void if_(const If& s) {
+    step();
+    const Slot condition = with_temporaries([&] { return value(s.condition); });
+    const Pc skip = emit_jump(Op::JumpUnless, condition);
+    compile_branch(s.then_block);
+    if (s.else_block.empty()) {
+      land(skip);
+      return;
+    }
+    const Pc out = emit_jump(Op::Jump);
+    land(skip);
+    compile_branch(s.else_block);
+    land(out);
+  }
+
+  // Compiles the body of a loop; the jumps of its `continue`s land right after it, those of its
+  // `break`s are returned.
+  std::vector<Pc> loop_body(Block body) {
+    const std::vector<Pc> outer_breaks = std::exchange(breaks_, {});
+    const std::vector<Pc> outer_continues = std::exchange(continues_, {});
+    compile_branch(body);
+    for (const Pc jump : continues_) land(jump);
+    continues_ = outer_continues;
+    return std::exchange(breaks_, outer_breaks);
+  }
+
+  void while_(const While& s) {
+    const Pc top = here();
+    step();
+    const Slot condition = with_temporaries([&] { return value(s.condition); });
+    const Pc out = emit_jump(Op::JumpUnless, condition);
+    const std::vector<Pc> breaks = loop_body(s.body);
+    emit(Op::Jump).target = top;
+    land(out);
+    for (const Pc jump : breaks) land(jump);
+  }
+
+  void for_(const For& s) {
+    step();
+    const Slot mark = next_;
+    const Slot variable = new_slots();
+    const Slot last = new_slots();
+    slots_[s.variable.index()] = variable;
+    const Type type = *c_.local_types[s.variable.index()];
+    const Slot out_condition = with_temporaries([&] {
+      copy(variable, value(s.first));
+      copy(last, value(s.last));
+      return scalar(scalar_fn(BinaryOp::Lt, type), variable, last);
+    });
+    const Pc out = emit_jump(Op::JumpUnless, out_condition);
+    const Pc top = here();
+    const std::vector<Pc> breaks = loop_body(s.body);
+    step();
+    Instr& i = emit(Op::ForNext);
+    i.type = type;
+    i.a = variable;
+    i.b = last;
+    i.imm = s.step.valid() ? check::evaluate_constant(c_, s.step)->bits : 1;
+    i.target = top;
+    land(out);
+    for (const Pc jump : breaks) land(jump);
+    next_ = mark;
+  }
+
+  void return_(const Return& s) {
+    step();
+    if (!in_fn_) {
+      emit(Op::End);
+      return;
+    }
+    const Slot result =
+        s.value.valid() ? with_temporaries([&] { return value(s.value); }) : kNoTarget;
+    emit(Op::Return).a = result;
+  }
+
+  void fixpoint(const Fixpoint& s) {
+    step();
+    const uint32_t row = static_cast<uint32_t>(code_.fixpoints.size());
+    FixpointInfo info;
+    for (const Memory m : p_.memories(s.buffers)) info.buffers.push_back(row_of(m));
+    code_.fixpoints.push_back(std::move(info));
+    const Slot most = with_temporaries([&] { return value(s.max_passes); });
+    Instr& enter = emit(Op::FixpointEnter);
+    enter.a = most;
+    enter.b = row;
+    const Pc top = here();
+    const StmtId at = stmt_;
+    // break and continue do not cross the body: the checker made sure.
+    compile_branch(s.body);
+    stmt_ = at;
+    step();
+    Instr& pass = emit(Op::FixpointPass);
+    pass.b = row;
+    pass.target = top;
+  }
+
+  void copy_async(const AsyncCopy& s) {
+    step();
+    with_temporaries([&] {
+      CopyInfo info{.stmt = stmt_, .tag = s.tag, .dst = row_of(s.dst), .src = row_of(s.src)};
+      info.dst_index = value(s.dst_index);
+      info.src_index = value(s.src_index);
+      info.count = value(s.count);
+      info.dst_type = *c_.expr_types[s.dst_index.index()];
+      info.src_type = *c_.expr_types[s.src_index.index()];
+      info.count_type = *c_.expr_types[s.count.index()];
+      emit(Op::CopyAsync).a = static_cast<uint32_t>(code_.copies.size());
+      code_.copies.push_back(info);
+      return 0;
+    });
+  }
+
+  // ---- expressions: the slot that holds the value afterwards
+
+  Slot value(ExprId id) {
+    const auto literal = [&](const auto&) {
+      return constant(check::literal_in_type(p_[id], *c_.expr_types[id.index()])->bits);
+    };
+    const auto type_of = [&](ExprId e) { return *c_.expr_types[e.index()]; };
+    return match(
+        p_[id], [&](const IntLiteral& e) { return literal(e); },
+        [&](const FloatLiteral& e) { return literal(e); },
+        [&](const BoolLiteral& e) { return literal(e); },
+        [&](const LocalRef& e) { return slots_[e.local.index()]; },
+        [&](const ConstRef& e) { return constant(c_.constants[e.constant.index()].front().bits); },
+        [&](const BuiltinRef& e) {
+          const Slot dst = new_slots();
+          Instr& i = emit(Op::Builtin);
+          i.dst = dst;
+          i.a = static_cast<uint32_t>(e.builtin);
+          i.b = e.axis;
+          return dst;
+        },
+        [&](const Len& e) {
+          const Slot dst = new_slots();
+          Instr& i = emit(Op::Length);
+          i.dst = dst;
+          i.memory = row_of(e.memory);
+          return dst;
+        },
+        [&](const Load& e) { return load(e.memory, value(e.index), type_of(e.index), id); },
+        [&](const Unary& e) {
+          return scalar(scalar_fn(e.op, type_of(e.operand)), value(e.operand));
+        },
+        [&](const Binary& e) { return binary(e); },
+        [&](const Cast& e) {
+          return scalar(conversion(type_of(e.operand), e.type), value(e.operand));
+        },
+        [&](const Bitcast& e) { return value(e.operand); },
+        [&](const IntrinsicCall& e) { return intrinsic(e); },
+        [&](const Atomic& e) { return atomic(id, e); },
+        [&](const Subgroup& e) { return subgroup(e); },
+        [&](const UniformLoad& e) {
+          const Slot index = value(e.index);
+          barrier(e.scope);
+          const Slot result = load(e.memory, index, type_of(e.index), id);
+          barrier(e.scope);
+          return result;
+        },
+        [&](const Call& e) { return call(id, e); },
+        [&](const Poison&) -> Slot { VYRE_CHECK(!"a checked program has no poison"); });
+  }
+
+  Slot load(Memory memory, Slot index, Type index_type, ExprId id) {
+    const Slot dst = new_slots();
+    Instr& i = emit(Op::Load, id);
+    i.type = index_type;
+    i.memory = row_of(memory);
+    i.dst = dst;
+    i.a = index;
+    return dst;
+  }
+
+  Slot binary(const Binary& e) {
+    const Type type = *c_.expr_types[e.left.index()];
+    if (!is_lazy(e.op)) {
+      const Slot left = value(e.left);
+      const Slot right = value(e.right);
+      return scalar(scalar_fn(e.op, type), left, right);
+    }
+    const Slot dst = new_slots();
+    copy(dst, value(e.left));
+    const Pc skip = emit_jump(e.op == BinaryOp::LogicalOr ? Op::JumpIf : Op::JumpUnless, dst);
+    copy(dst, value(e.right));
+    land(skip);
+    return dst;
+  }
+
+  Slot intrinsic(const IntrinsicCall& e) {
+    std::array<Slot, 3> args = {};
+    for (int i = 0; i < arity_of(e.op); ++i)
+      args[static_cast<size_t>(i)] = value(e.args[static_cast<size_t>(i)]);
+    const ExprId typed = e.op == Intrinsic::Select ? e.args[1] : e.args[0];
+    return scalar(scalar_fn(e.op, *c_.expr_types[typed.index()]), args[0], args[1], args[2]);
+  }
+
+  Slot atomic(ExprId id, const Atomic& e) {
+    const Slot index = value(e.index);
+    std::array<Slot, 2> args = {};
+    for (int i = 0; i < arity_of(e.op); ++i)
+      args[static_cast<size_t>(i)] = value(e.args[static_cast<size_t>(i)]);
+    const Slot dst = new_slots();
+    Instr& i = emit(Op::Atomic, id);
+    i.type = *c_.expr_types[e.index.index()];
+    i.what = static_cast<uint8_t>(e.op);
+    i.order = static_cast<uint8_t>(e.order);
+    i.memory = row_of(e.memory);
+    i.dst = dst;
+    i.a = index;
+    i.b = args[0];
+    i.c = args[1];
+    code_.ordered_atomics |= e.order != MemoryOrder::Relaxed;
+    return dst;
+  }
+
+  Slot subgroup(const Subgroup& e) {
+    const Slot v = value(e.value);
+    const Slot lane = e.lane.valid() ? value(e.lane) : 0;
+    const Slot dst = new_slots();
+    Instr& i = emit(Op::Subgroup);
+    i.type = *c_.expr_types[e.value.index()];
+    i.what = static_cast<uint8_t>(e.op);
+    i.scope = Scope::Subgroup;
+    i.dst = dst;
+    i.a = v;
+    i.b = lane;
+    return dst;
+  }
+
+  Slot call(ExprId id, const Call& e) {
+    std::vector<Slot> args;  // a memory argument is its row, as a constant or from our parameter
+    for (const Arg& arg : p_.arguments(e.args)) {
+      if (const ExprId* v = std::get_if<ExprId>(&arg)) {
+        args.push_back(value(*v));
+        continue;
+      }
+      const MemoryRow row = row_of(std::get<Memory>(arg));
+      args.push_back((row & kParam) != 0 ? row & ~kParam : constant(row));
+    }
+    const Slot dst = new_slots();
+    const Slot boundary = next_;
+    const Slot mark = next_;
+    new_slots(kFirstParam + static_cast<uint32_t>(args.size()));
+    for (size_t k = 0; k < args.size(); ++k)
+      copy(boundary + kFirstParam + static_cast<Slot>(k), args[k]);
+    next_ = mark;
+    calls_.emplace_back(here(), e.fn);
+    body_.calls.push_back({e.fn, boundary});
+    emit(Op::Call, id).dst = boundary;
+    copy(dst, boundary + kResultSlot);
+    return dst;
+  }
+
+  const check::CheckedProgram& c_;
+  const Program& p_;
+  Code code_;
+  uint32_t first_table_ = 0;
+  std::vector<Slot> slots_;        // by LocalId, in the frame of its function
+  std::vector<MemoryRow> arrays_;  // by LocalId
+  Body body_;
+  Slot next_ = 0;
+  bool in_fn_ = false;
+  int depth_ = 0;  // branches, loops and fixpoints around the current statement
+  StmtId stmt_;
+  std::vector<Pc> breaks_, continues_;
+  std::vector<std::pair<Pc, FnId>> calls_;
+  std::vector<Pc> traps_;
+  std::map<uint16_t, Pc> resumes_;
+};
+
+}  // namespace
+
+Code compile(const check::CheckedProgram& checked) {
+  return Compiler(checked).run();
+}
+
+}  // namespace vyre::oracle
