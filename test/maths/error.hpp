@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a result is from the exact value, in units of the last place of its format.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace vyre::test {
+
+// What `wrong()` gives for results of the wrong kind: NaN or not, infinite or not, the wrong sign
+// of a zero.
+inline constexpr double kWrong = std::numeric_limits<double>::infinity();
+
+// The error of `result` against `exact`, which must be known far better than T can say. An ULP is
+// the distance of neighbours in the binade of `exact`, also for subnormal numbers and for one
+// binade above the largest number, where an infinite result stands for its lower end. An exact
+// value that is infinite, NaN or zero, and the sign of every zero, must be met exactly.
+template <class T, class Wide>
+double ulp_error(T result, Wide exact) {
+  using Limits = std::numeric_limits<T>;
+  if (std::isnan(exact) || std::isnan(result))
+    return std::isnan(exact) && std::isnan(result) ? 0 : kWrong;
+  if (std::isinf(exact)) return static_cast<Wide>(result) == exact ? 0 : kWrong;
+  if (std::signbit(result) != std::signbit(exact)) return kWrong;
+  if (exact == 0) return result == 0 ? 0 : kWrong;
+  const Wide size = std::fabs(exact);
+  const Wide end = std::ldexp(Wide(1), Limits::max_exponent);
+  if (std::isinf(result) && size >= end) return 0;
+  const Wide value = std::isinf(result) ? end : static_cast<Wide>(std::fabs(result));
+  const int exponent = std::max(std::ilogb(size) + 1, Limits::min_exponent);
+  return static_cast<double>(std::ldexp(std::fabs(value - size), Limits::digits - exponent));
+}
+
+}  // namespace vyre::test

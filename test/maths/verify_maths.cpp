@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// vyre_verify_maths: compares the maths library with functions of higher precision: every f32 input
+// of the functions of one argument, and large samples of pow and of the f64 functions. Prints a
+// markdown table (docs/design/maths.md shows one) and ends with 1 if a bound or a special value is
+// missed.
+//
+// The reference is the C library in f64, whose error is below 2^-28 of an f32 ULP, and long double
+// for f64.
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "ir/maths_backend.hpp"
+#include "ir/maths_exp.hpp"
+#include "ir/maths_inverse.hpp"
+#include "ir/maths_log.hpp"
+#include "ir/maths_root.hpp"
+#include "ir/maths_trig.hpp"
+#include "maths/error.hpp"
+#include "maths/samples.hpp"
+
+namespace {
+
+using vyre::ir::maths::Native;
+using vyre::test::kWrong;
+using vyre::test::ulp_error;
+using Exp = vyre::ir::maths::ExpFunctions<Native>;
+using Log = vyre::ir::maths::LogFunctions<Native>;
+using Trig = vyre::ir::maths::TrigFunctions<Native>;
+using Inverse = vyre::ir::maths::InverseFunctions<Native>;
+using Roots = vyre::ir::maths::RootFunctions<Native, vyre::ir::maths::Single>;
+using Roots64 = vyre::ir::maths::RootFunctions<Native, vyre::ir::maths::Double>;
+
+constexpr size_t kBlock = 4096;
+
+struct Options {
+  uint64_t stride = 1;  // of the inputs of functions of one argument
+  uint64_t pairs = uint64_t{1} << 32;
+  uint64_t doubles = uint64_t{1} << 28;
+  unsigned threads = 1;
+  std::vector<std::string> only;
+};
+
+struct Tally {
+  uint64_t inputs = 0, rounded = 0, wrong = 0;
+  double worst = 0;
+  double worst_x = 0, worst_y = 0;
+
+  void add(double error, bool is_rounded, double x, double y) {
+    ++inputs;
+    rounded += is_rounded ? 1 : 0;
+    if (error == kWrong) {
+      if (wrong++ == 0) std::fprintf(stderr, "  wrong at %a %a\n", x, y);
+    } else if (error > worst) {
+      worst = error, worst_x = x, worst_y = y;
+    }
+  }
+  void merge(const Tally& other) {
+    inputs += other.inputs, rounded += other.rounded, wrong += other.wrong;
+    if (other.worst > worst) worst = other.worst, worst_x = other.worst_x, worst_y = other.worst_y;
+  }
+};
+
+// Runs work(block number, tally) for every block on all threads.
+Tally run(uint64_t blocks, unsigned threads, const std::function<void(uint64_t, Tally&)>& work) {
+  std::atomic<uint64_t> next{0};
+  std::mutex mutex;
+  Tally total;
+  const auto loop = [&] {
+    Tally mine;
+    for (uint64_t i = next++; i < blocks; i = next++) work(i, mine);
+    const std::scoped_lock lock(mutex);
+    total.merge(mine);
+  };
+  std::vector<std::jthread> others;
+  for (unsigned i = 1; i < threads; ++i) others.emplace_back(loop);
+  loop();
+  others.clear();
+  return total;
+}
+
+// The usual case without the calls of ulp_error(): both numbers normal and finite.
+void judge(float result, double exact, double x, double y, Tally& tally) {
+  const uint64_t bits = std::bit_cast<uint64_t>(exact);
+  const uint64_t exponent = (bits >> 52) & 0x7ff;
+  const auto nearest = static_cast<float>(exact);
+  double error = 0;
+  if (exponent >= 1023 - 126 && exponent <= 1023 + 126 && std::fabs(result) < 0x1p127f) {
+    const double unit = std::bit_cast<double>((1023 + 23 - (exponent - 1023)) << 52);  // 1 / ULP
+    error = std::fabs(static_cast<double>(result) - exact) * unit;
+    if (result == 0) error = kWrong;
+  } else {
+    error = ulp_error(result, exact);
+  }
+  tally.add(error, result == nearest || (result != result && nearest != nearest), x, y);
+}
+
+enum class Symmetry : uint8_t { None, Odd, Even };
+
+// All inputs. With a symmetry the reference is asked for one sign only and the other must agree bit
+// by bit.
+template <class Function, class Reference>
+Tally every_input(const Options& options, Symmetry symmetry, Function function,
+                  Reference reference) {
+  const uint64_t inputs = (uint64_t{1} << (symmetry == Symmetry::None ? 32 : 31)) / options.stride;
+  return run((inputs + kBlock - 1) / kBlock, options.threads, [&](uint64_t block, Tally& tally) {
+    float x[kBlock], result[kBlock], mirrored[kBlock];
+    const uint64_t first = block * kBlock;
+    const auto count = static_cast<size_t>(std::min<uint64_t>(kBlock, inputs - first));
+    for (size_t i = 0; i < kBlock; ++i)
+      x[i] = std::bit_cast<float>(static_cast<uint32_t>((first + i) * options.stride));
+    for (size_t i = 0; i < kBlock; ++i) result[i] = function(x[i]);
+    if (symmetry != Symmetry::None)
+      for (size_t i = 0; i < kBlock; ++i) mirrored[i] = function(-x[i]);
+    for (size_t i = 0; i < count; ++i) {
+      const auto wide = static_cast<double>(x[i]);
+      const uint64_t rounded_before = tally.rounded;
+      judge(result[i], reference(wide), wide, 0, tally);
+      if (symmetry == Symmetry::None) continue;
+      const float expected = symmetry == Symmetry::Odd ? -result[i] : result[i];
+      const bool same = std::bit_cast<uint32_t>(expected) == std::bit_cast<uint32_t>(mirrored[i]) ||
+                        (expected != expected && mirrored[i] != mirrored[i]);
+      tally.add(same ? 0 : kWrong, tally.rounded != rounded_before, -wide, 0);
+    }
+  });
+}
+
+Tally sampled_pow(const Options& options) {
+  const std::vector<float> special = vyre::test::special_f32();
+  const auto exact = [](float x, float y) {
+    return std::pow(static_cast<double>(x), static_cast<double>(y));
+  };
+  Tally total;
+  for (const float x : special)
+    for (const float y : special)
+      judge(Log::pow(x, y), exact(x, y), static_cast<double>(x), static_cast<double>(y), total);
+  total.merge(run(options.pairs / kBlock, options.threads, [&](uint64_t block, Tally& tally) {
+    float x[kBlock], y[kBlock], result[kBlock];
+    vyre::test::Random random(block);
+    for (size_t i = 0; i < kBlock; ++i) vyre::test::pow_arguments(random, i % 8, x[i], y[i]);
+    for (size_t i = 0; i < kBlock; ++i) result[i] = Log::pow(x[i], y[i]);
+    for (size_t i = 0; i < kBlock; ++i)
+      judge(result[i], exact(x[i], y[i]), static_cast<double>(x[i]), static_cast<double>(y[i]),
+            tally);
+  }));
+  return total;
+}
+
+template <class Function, class Reference>
+Tally sampled_f64(const Options& options, Function function, Reference reference) {
+  const auto check = [&](double x, Tally& tally) {
+    const double result = function(x);
+    const long double exact = reference(static_cast<long double>(x));
+    const auto nearest = static_cast<double>(exact);
+    tally.add(ulp_error(result, exact),
+              result == nearest || (result != result && nearest != nearest), x, 0);
+  };
+  Tally total;
+  for (const double x : vyre::test::special_f64()) check(x, total);
+  total.merge(run(options.doubles / kBlock, options.threads, [&](uint64_t block, Tally& tally) {
+    vyre::test::Random random(block);
+    for (size_t i = 0; i < kBlock; ++i) check(std::bit_cast<double>(random.next()), tally);
+  }));
+  return total;
+}
+
+int failures = 0;
+
+void row(const Options& options, const char* name, double bound,
+         const std::function<Tally()>& work) {
+  if (!options.only.empty() &&
+      std::find(options.only.begin(), options.only.end(), name) == options.only.end())
+    return;
+  const auto start = std::chrono::steady_clock::now();
+  const Tally tally = work();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const bool pair = std::string_view(name) == "pow";
+  char at[96];
+  std::snprintf(at, sizeof at, pair ? "%.9g, %.9g" : "%.17g", tally.worst_x, tally.worst_y);
+  std::printf("| `%s` | %llu | %.3f | %s | %.2f %% | %llu | %.0f |\n", name,
+              static_cast<unsigned long long>(tally.inputs), tally.worst, at,
+              100.0 * static_cast<double>(tally.rounded) / static_cast<double>(tally.inputs),
+              static_cast<unsigned long long>(tally.wrong), seconds.count());
+  std::fflush(stdout);
+  if (tally.wrong != 0 || tally.worst > bound) ++failures;
+}
+
+void verify(const Options& o) {
+  std::puts(
+      "| function | inputs | largest error (ULP) | at | correctly rounded | wrong special values | "
+      "seconds |\n|---|---|---|---|---|---|---|");
+#define VYRE_ROW(name, symmetry, function, reference)            \
+  row(o, #name, 2, [&] {                                         \
+    return every_input(                                          \
+        o, Symmetry::symmetry, [](float x) { return function; }, \
+        [](double x) { return reference; });                     \
+  });
+  VYRE_ROW(exp, None, Exp::exp(x), std::exp(x))
+  VYRE_ROW(exp2, None, Exp::exp2(x), std::exp2(x))
+  VYRE_ROW(log, None, Log::log(x), std::log(x))
+  VYRE_ROW(log2, None, Log::log2(x), std::log2(x))
+  VYRE_ROW(sin, Odd, Trig::sin(x), std::sin(x))
+  VYRE_ROW(cos, Even, Trig::cos(x), std::cos(x))
+  VYRE_ROW(tan, Odd, Trig::tan(x), std::tan(x))
+  VYRE_ROW(asin, Odd, Inverse::asin(x), std::asin(x))
+  VYRE_ROW(acos, None, Inverse::acos(x), std::acos(x))
+  VYRE_ROW(atan, Odd, Inverse::atan(x), std::atan(x))
+  VYRE_ROW(sinh, Odd, Exp::sinh(x), std::sinh(x))
+  VYRE_ROW(cosh, Even, Exp::cosh(x), std::cosh(x))
+  VYRE_ROW(tanh, Odd, Exp::tanh(x), std::tanh(x))
+  row(o, "pow", 4, [&] { return sampled_pow(o); });
+  VYRE_ROW(rsqrt, None, Roots::rsqrt(x), 1.0 / std::sqrt(x))
+  VYRE_ROW(recip, Odd, Roots::recip(x), 1.0 / x)
+#undef VYRE_ROW
+  row(o, "rsqrt f64", 2, [&] {
+    return sampled_f64(o, Roots64::rsqrt, [](long double x) { return 1.0L / std::sqrt(x); });
+  });
+  row(o, "recip f64", 2,
+      [&] { return sampled_f64(o, Roots64::recip, [](long double x) { return 1.0L / x; }); });
+}
+
+constexpr const char* kUsage =
+    "usage: vyre_verify_maths [--stride N] [--pairs N] [--doubles N] [--threads N] [FUNCTION...]\n"
+    "  --stride N    check every Nth input of the functions of one argument (1)\n"
+    "  --pairs N     arguments of pow (2^32)\n"
+    "  --doubles N   arguments of each f64 function (2^28)\n"
+    "  --threads N   (1)\n";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (!word.starts_with("--")) {
+      options.only.emplace_back(word);
+      continue;
+    }
+    const uint64_t number = i + 1 < argc ? std::strtoull(argv[i + 1], nullptr, 0) : 0;
+    ++i;
+    if (number == 0) {
+      std::fputs(kUsage, stderr);
+      return 2;
+    }
+    if (word == "--stride")
+      options.stride = number;
+    else if (word == "--pairs")
+      options.pairs = number;
+    else if (word == "--doubles")
+      options.doubles = number;
+    else if (word == "--threads")
+      options.threads = static_cast<unsigned>(number);
+    else {
+      std::fputs(kUsage, stderr);
+      return 2;
+    }
+  }
+  verify(options);
+  return failures == 0 ? 0 : 1;
+}
