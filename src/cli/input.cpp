@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/descriptor.hpp"
 #include "ir/binary_format.hpp"
 #include "vyre/ir/binary.hpp"
 #include "vyre/text/text.hpp"
@@ -28,20 +29,6 @@ Failure cannot_read(const std::string& path, int error) {
     failure.fix = fmt::format("write {}", with_suffix);
   return failure;
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (value_ > STDERR_FILENO) ::close(value_);
-  }
-  [[nodiscard]] int value() const { return value_; }
-
- private:
-  int value_;
-};
 
 // Reads until `bytes` has `limit` of them or the input ends; errno on failure.
 int read_up_to(int descriptor, size_t limit, std::string& bytes) {
