@@ -64,7 +64,8 @@ class Renderer {
   Renderer(const std::vector<SourceText>& sources, bool color) : sources_(sources), color_(color) {}
 
   std::string render(const Diagnostics& diagnostics) {
-    find_spots(diagnostics);
+    for (const Diagnostic& d : diagnostics.list()) find_spots(d.at, d.notes);
+    resolve_spots();
     size_t errors = 0;
     size_t warnings = 0;
     size_t not_shown = diagnostics.dropped();
@@ -81,17 +82,28 @@ class Renderer {
     return std::move(out_);
   }
 
+  std::string render(std::span<const Finding> findings) {
+    for (const Finding& f : findings) find_spots(f.at, f.notes);
+    resolve_spots();
+    for (const Finding& f : findings) {
+      if (!has_room()) break;
+      if (!out_.empty()) out_ += '\n';
+      render("1;31", f);
+    }
+    return std::move(out_);
+  }
+
  private:
   [[nodiscard]] bool has_room() const { return out_.size() + kReserveBytes <= kMaxOutputBytes; }
 
-  void find_spots(const Diagnostics& diagnostics) {
-    const auto want = [&](const Position& at) {
-      if (at.known() && source_of(at.file)) spots_[at.file][{at.line, at.column}];
+  void find_spots(const Position& at, std::span<const Note> notes) {
+    const auto want = [&](const Position& where) {
+      if (where.known() && source_of(where.file)) spots_[where.file][{where.line, where.column}];
     };
-    for (const Diagnostic& d : diagnostics.list()) {
-      want(d.at);
-      for (const Note& note : d.notes) want(note.at);
-    }
+    want(at);
+    for (const Note& note : notes) want(note.at);
+  }
+  void resolve_spots() {
     for (auto& [file, spots] : spots_) resolve(source_of(file)->text, spots);
   }
 
@@ -103,23 +115,31 @@ class Renderer {
 
   void render(const Diagnostic& d) {
     const bool error = d.severity == Severity::Error;
-    place(d.at);
-    styled(error ? "1;31" : "1;35",
-           fmt::format("{}[{}]: ", error ? "error" : "warning", text_of(d.code)));
-    styled("1", message(d.message));
+    render(error ? "1;31" : "1;35",
+           {.label = fmt::format("{}[{}]", error ? "error" : "warning", text_of(d.code)),
+            .at = d.at,
+            .message = d.message,
+            .fix = d.fix,
+            .notes = d.notes});
+  }
+
+  void render(std::string_view style, const Finding& f) {
+    place(f.at);
+    styled(style, f.label + ": ");
+    styled("1", message(f.message));
     out_ += '\n';
-    source_line(d.at);
-    for (const Note& note : d.notes) {
+    source_line(f.at);
+    for (const Note& note : f.notes) {
       if (!has_room()) break;
       place(note.at);
       styled("1;36", "note: ");
       out_ += message(note.message) + '\n';
       source_line(note.at);
     }
-    if (d.fix.empty()) return;
+    if (f.fix.empty()) return;
     out_ += "  ";
     styled("1;32", "Fix: ");
-    out_ += message(d.fix) + '\n';
+    out_ += message(f.fix) + '\n';
   }
 
   void place(const Position& at) {
@@ -244,6 +264,11 @@ class Renderer {
 std::string render_text(const Diagnostics& diagnostics, const std::vector<SourceText>& sources,
                         RenderOptions options) {
   return Renderer(sources, options.color).render(diagnostics);
+}
+
+std::string render_text(std::span<const Finding> findings, const std::vector<SourceText>& sources,
+                        RenderOptions options) {
+  return Renderer(sources, options.color).render(findings);
 }
 
 }  // namespace vyre

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/match.hpp"
+#include "ir/maths.hpp"
 #include "ir/scalar.hpp"
 
 namespace vyre::check {
@@ -46,7 +47,7 @@ Constant convert(Constant a, Type to) {
 }
 
 std::optional<Constant> fold(Intrinsic op, std::span<const Constant> args) {
-  if (op >= Intrinsic::Exp) return std::nullopt;  // one implementation, but not a constant
+  if (is_maths(op)) return std::nullopt;  // one implementation, but not a constant
   const Type type = op == Intrinsic::Select ? args[1].type : args[0].type;
   const ScalarFn fn = scalar_fn(op, type);
   if (fn == nullptr) return std::nullopt;

@@ -18,6 +18,7 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitMismatch = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInvalidProgram = 3;
+inline constexpr int kExitNoDevice = 4;
 inline constexpr int kExitOutOfMemory = 7;
 inline constexpr int kExitInternal = 9;
 inline constexpr int kExitInvalidArgument = 11;

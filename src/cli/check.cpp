@@ -14,7 +14,6 @@
 #include "cli/write_file.hpp"
 #include "vyre/base/version.hpp"
 #include "vyre/ir/binary.hpp"
-#include "vyre/text/text.hpp"
 
 namespace vyre::cli {
 namespace {
@@ -61,45 +60,19 @@ Facts facts_of(const check::CheckedProgram& checked) {
   return facts;
 }
 
-// Encoded programs carry no positions. Their canonical text has the same content, so its lines are
-// where the diagnostics point.
-bool give_positions(const std::string& name, ir::Program& program, std::string& canonical) {
-  std::string printed = text::print(program);
-  text::Parsed parsed = text::parse(printed, name);
-  if (parsed.diagnostics.has_errors() || !(parsed.program == program)) return false;
-  program = std::move(parsed.program);
-  canonical = std::move(printed);
-  return true;
-}
-
-void check_input(Input input, bool warnings_as_errors, FileReport& report) {
-  Loaded loaded = load(input);
-  report.diagnostics = std::move(loaded.diagnostics);
-  std::optional<check::CheckedProgram> valid;
-  if (!loaded.empty) {
-    if (input.encoded && !give_positions(input.name, loaded.program, input.bytes))
-      input.bytes.clear();
-    check::Checked checked = check::check(std::move(loaded.program), loaded.partial);
-    report.diagnostics.append(std::move(checked.diagnostics));
-    valid = std::move(checked.program);
-  }
-  report.diagnostics.set_file(input.name);
-  report.diagnostics.sort();
-  report.ok = !report.diagnostics.has_errors() &&
-              !(warnings_as_errors && report.diagnostics.warnings() != 0);
-  if (report.ok && valid) report.facts = facts_of(*valid);
-  report.text = std::move(input.bytes);
-}
-
 FileReport check_file(const std::string& path, bool warnings_as_errors) {
   FileReport report;
   report.name = path == "-" ? "<stdin>" : path;
-  std::expected<Input, Failure> input = read_input(path);
-  if (input) {
-    check_input(std::move(*input), warnings_as_errors, report);
-  } else {
-    report.failure = std::move(input.error());
+  std::expected<CheckedFile, Failure> file = check_program_file(path);
+  if (!file) {
+    report.failure = std::move(file.error());
+    return report;
   }
+  report.diagnostics = std::move(file->diagnostics);
+  report.text = std::move(file->text);
+  report.ok = !report.diagnostics.has_errors() &&
+              !(warnings_as_errors && report.diagnostics.warnings() != 0);
+  if (report.ok && file->program) report.facts = facts_of(*file->program);
   return report;
 }
 
@@ -147,6 +120,10 @@ Json json_of(const FileReport& report) {
 
 std::optional<Failure> misuse(const App& app, const CheckOptions& options) {
   if (std::optional<Failure> repeated = repeated_stdin(options.files)) return repeated;
+  if (!options.dispatch.in.empty() || !options.dispatch.grid.empty() ||
+      !options.dispatch.workgroup.empty())
+    return Failure{kExitUsage, "--in, --grid and --workgroup need --races: nothing runs without it",
+                   "add --races, or leave them out"};
   if (options.sarif == "-" && app.json)
     return Failure{kExitUsage, "--json and --sarif - both claim stdout",
                    "write the log to a file: --sarif log.sarif"};
@@ -173,6 +150,7 @@ int write_sarif(App& app, const std::string& path, const std::vector<FileReport>
 }  // namespace
 
 int run_check(App& app, const CheckOptions& options) {
+  if (options.races) return run_check_races(app, options);
   if (const std::optional<Failure> failure = misuse(app, options)) return app.fail(*failure);
 
   const bool text = !app.json && options.sarif != "-";

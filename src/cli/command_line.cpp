@@ -21,8 +21,10 @@ namespace vyre::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit codes: 0 ok, 1 mismatch, 2 usage, 3 program invalid, 7 out of memory, 9 internal bug,\n"
-    "11 a file that cannot be read or written, 130 interrupted. docs/cli.md has the details.";
+    "Exit codes: 0 ok, 1 mismatch or race, 2 usage, 3 program invalid, 4 no such device, 7 out of\n"
+    "memory, 8 timeout or limit, 9 internal bug, 10 trapped or out of bounds, 11 bad data or a "
+    "file\n"
+    "that cannot be read or written, 130 interrupted. docs/cli.md has the details.";
 
 class CommandLine {
  public:
@@ -34,6 +36,7 @@ class CommandLine {
     root_.footer(kFooter);
     add_shared(root_);
     root_.set_version_flag("--version", "", "The version of this tool");
+    add_run();
     add_check();
     add_fmt();
     add_print();
@@ -107,6 +110,51 @@ class CommandLine {
     command.add_option("--sarif", check_.sarif, "Write a SARIF 2.1.0 log; - is stdout")
         ->type_name("FILE");
     command.add_flag("--warnings-as-errors", check_.warnings_as_errors, "Exit 3 on warnings too");
+    command.add_flag("--races", check_.races, "Run it under several schedules; report data races");
+    add_dispatch(command, check_.dispatch);
+  }
+
+  void add_run() {
+    CLI::App& command = add_command("run", "Run a program", [this] { return run_run(app_, run_); });
+    command.add_option("FILE", run_.dispatch.file, "A program, text or bytes; - is stdin")
+        ->required()
+        ->type_name("");
+    add_dispatch(command, run_.dispatch);
+    each(command.add_option("--out", run_.out,
+                            "Write an output to a file (.npy .bin .csv .png) or - (stdout)"),
+         "NAME=FILE");
+    each(command.add_option("--shape", run_.shape, "Rows and columns of an output"), "NAME=H,W");
+    command.add_option("--device", run_.device, "Where to run (default auto)")->type_name("ID");
+    command
+        .add_option("--fixpoint", run_.iterations,
+                    "Repeat the whole program until nothing changes, at most N times")
+        ->type_name("N");
+    command.add_flag("--checked", run_.checked, "An access out of bounds is an error");
+    choose(command.add_option("--schedule", run_.schedule,
+                              "Order of lanes on device reference (default forward)"),
+           {"forward", "reversed", "random"});
+    command
+        .add_option("--subgroup-size", run_.subgroup_size,
+                    "Lanes of a subgroup on device reference: 1, 4, 8, 16 or 32 (default)")
+        ->type_name("N");
+  }
+
+  // What every command that runs a program takes.
+  static void add_dispatch(CLI::App& command, DispatchOptions& options) {
+    each(command.add_option("--in", options.in,
+                            "An input: a file, [1,2,3], zeros(n), iota(n), random(n,lo,hi), @-"),
+         "NAME=VALUE");
+    command.add_option("--grid", options.grid, "Workgroups")->type_name("X[,Y[,Z]]");
+    command.add_option("--workgroup", options.workgroup, "Another workgroup size")
+        ->type_name("X[,Y[,Z]]");
+    command.add_option("--timeout", options.timeout, "Seconds; 0 is no limit (default 60)")
+        ->type_name("S");
+    command.add_option("--seed", options.seed, "Of random inputs and schedules (default 0)")
+        ->type_name("N");
+  }
+  // An option that is repeated for each value; CLI11 would take [1,2] for two of them.
+  static void each(CLI::Option* option, const char* type) {
+    option->type_name(type)->type_size(1)->allow_extra_args(false)->delimiter('\0');
   }
 
   void add_fmt() {
@@ -160,11 +208,6 @@ class CommandLine {
   }
 
   [[nodiscard]] Failure unknown_command(const std::string& word) const {
-    if (word == "run")
-      return {
-          kExitUsage,
-          "there is no command 'run': running a program comes with a backend, this build has none",
-          "`vyre check FILE` says whether the program is valid"};
     std::vector<std::string> known;
     for (const CLI::App* command : root_.get_subcommands({})) known.push_back(command->get_name());
     Failure failure{kExitUsage, fmt::format("there is no command '{}'", word), ""};
@@ -194,6 +237,7 @@ class CommandLine {
   CLI::App root_{"One data-parallel program, the same bytes on every device."};
   App app_;
   std::string color_ = "auto";
+  RunOptions run_;
   CheckOptions check_;
   FmtOptions fmt_;
   PrintOptions print_;

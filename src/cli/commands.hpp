@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/app.hpp"
+#include "cli/dispatch.hpp"
 
 namespace CLI {
 class App;
@@ -17,8 +18,24 @@ struct CheckOptions {
   std::vector<std::string> files;
   std::string sarif;  // where to write a SARIF log, "-" for stdout; empty: nowhere
   bool warnings_as_errors = false;
+  bool races = false;
+  DispatchOptions dispatch;  // with races
 };
 int run_check(App& app, const CheckOptions& options);
+// One program, run under several schedules.
+int run_check_races(App& app, const CheckOptions& options);
+
+struct RunOptions {
+  DispatchOptions dispatch;
+  std::vector<std::string> out;    // name=FILE
+  std::vector<std::string> shape;  // name=H,W
+  std::string device = "auto";
+  std::string schedule = "forward";
+  uint32_t subgroup_size = 32;
+  uint32_t iterations = 1;
+  bool checked = false;
+};
+int run_run(App& app, const RunOptions& options);
 
 struct FmtOptions {
   std::vector<std::string> files;

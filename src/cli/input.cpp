@@ -44,6 +44,17 @@ int read_up_to(int descriptor, size_t limit, std::string& bytes) {
   return 0;
 }
 
+// Encoded programs carry no positions. Their canonical text has the same content, so its lines are
+// where the diagnostics point.
+bool give_positions(const std::string& name, ir::Program& program, std::string& canonical) {
+  std::string printed = text::print(program);
+  text::Parsed parsed = text::parse(printed, name);
+  if (parsed.diagnostics.has_errors() || !(parsed.program == program)) return false;
+  program = std::move(parsed.program);
+  canonical = std::move(printed);
+  return true;
+}
+
 std::span<const std::byte> as_bytes(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
@@ -107,6 +118,26 @@ Loaded load(const Input& input) {
         std::move(d.notes);
   loaded.diagnostics.set_file(input.name);
   return loaded;
+}
+
+std::expected<CheckedFile, Failure> check_program_file(const std::string& path) {
+  std::expected<Input, Failure> input = read_input(path);
+  if (!input) return std::unexpected(std::move(input.error()));
+  CheckedFile file;
+  file.name = input->name;
+  Loaded loaded = load(*input);
+  file.diagnostics = std::move(loaded.diagnostics);
+  if (!loaded.empty) {
+    if (input->encoded && !give_positions(input->name, loaded.program, input->bytes))
+      input->bytes.clear();
+    check::Checked checked = check::check(std::move(loaded.program), loaded.partial);
+    file.diagnostics.append(std::move(checked.diagnostics));
+    if (!file.diagnostics.has_errors()) file.program = std::move(checked.program);
+  }
+  file.diagnostics.set_file(input->name);
+  file.diagnostics.sort();
+  file.text = std::move(input->bytes);
+  return file;
 }
 
 }  // namespace vyre::cli

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/app.hpp"
+#include "vyre/check/check.hpp"
 #include "vyre/ir/program.hpp"
 
 namespace vyre::cli {
@@ -34,6 +35,16 @@ struct Loaded {
   bool empty = false;    // nothing could be read
 };
 Loaded load(const Input& input);
+
+// A program that has been through the checker, and what was said about it.
+struct CheckedFile {
+  std::string name;  // for people
+  std::string text;  // what the positions point into
+  Diagnostics diagnostics;
+  std::optional<check::CheckedProgram> program;  // only without errors
+};
+// A path that cannot be read is a Failure; an invalid program is not.
+std::expected<CheckedFile, Failure> check_program_file(const std::string& path);
 
 // V006 for the input; no other stage sees a text that long.
 Diagnostics too_long(const Input& input);

@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "ir/maths.hpp"
+
 namespace vyre::ir {
 
 namespace {
@@ -250,6 +252,23 @@ Bits select_bits(Bits condition, Bits a, Bits b) {
   return condition != 0 ? a : b;
 }
 
+// The functions of the maths library.
+template <Intrinsic Op, class T>
+Bits maths_function(Bits a, Bits b, Bits /*c*/) {
+  if constexpr (std::is_same_v<T, float>) {
+    static const MathsF32 fn = native_maths_f32(Op);
+    return pack(fn(unpack<float>(a), unpack<float>(b)));
+  } else {
+    static const MathsF64 fn = native_maths_f64(Op);
+    return pack(fn(unpack<double>(a)));
+  }
+}
+
+constexpr bool has_function(Intrinsic op, Type type) {
+  return op >= Intrinsic::Exp &&
+         (type == Type::F32 ||
+          (type == Type::F64 && (op == Intrinsic::Rsqrt || op == Intrinsic::Recip)));
+}
 constexpr bool is_integer_function(Intrinsic op) {
   return op >= Intrinsic::Min && op <= Intrinsic::ReverseBits;
 }
@@ -331,6 +350,8 @@ constexpr Row function_row() {
       return integer_function<Op, T>;
     else if constexpr (is_float(kType) && is_float_function(Op))
       return float_function<Op, T>;
+    else if constexpr (has_function(Op, kType))
+      return maths_function<Op, T>;
     else
       return nullptr;
   });

@@ -85,6 +85,17 @@ struct RenderOptions {
 // newline.
 std::string render_text(const Diagnostics& diagnostics, const std::vector<SourceText>& sources,
                         RenderOptions options = {});
+// The same shape for what is found while a program runs, which no code of the language names.
+struct Finding {
+  std::string label;  // "error[Trapped 1011]", "race"
+  Position at;
+  std::string message;
+  std::string fix;
+  std::vector<Note> notes;
+};
+// One after the other, without a count at the end.
+std::string render_text(std::span<const Finding> findings, const std::vector<SourceText>& sources,
+                        RenderOptions options = {});
 // One JSON array of the diagnostics (the command line tool wraps it in its document).
 std::string render_json(const Diagnostics& diagnostics);
 // A SARIF 2.1.0 log; the lists of several files become one run.

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands that run a program share: reading and checking it, the data of its inputs, and
+// telling what went wrong while it ran.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/app.hpp"
+#include "vyre/base/result.hpp"
+#include "vyre/check/check.hpp"
+#include "vyre/check/launch.hpp"
+#include "vyre/oracle/oracle.hpp"
+
+namespace vyre::cli {
+
+// Options with the same meaning for every such command.
+struct DispatchOptions {
+  std::string file;
+  std::vector<std::string> in;  // name=VALUE
+  std::string grid;             // X[,Y[,Z]]; empty: from the program
+  std::string workgroup;
+  std::string timeout = "60";  // seconds; 0: none
+  uint64_t seed = 0;           // of random() inputs and of the random schedule
+};
+
+// A checked program with all its inputs.
+struct Prepared {
+  std::string name;  // of the file, for people
+  std::string text;  // what positions point into
+  check::CheckedProgram checked;
+  std::vector<std::vector<std::byte>> inputs;  // by input slot
+  std::optional<check::Axes> grid, workgroup;
+  std::chrono::nanoseconds timeout{0};
+
+  [[nodiscard]] std::vector<std::span<const std::byte>> input_views() const {
+    return {inputs.begin(), inputs.end()};
+  }
+};
+
+// Diagnostics and failures are shown (with --json also as a document); the exit code is then what
+// is left.
+std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options);
+
+// An error of a dispatch: on stderr with the place in the program, with --json also as a document.
+// The exit code.
+int fail(App& app, const Prepared& prepared, const Error& error);
+// A JSON object: code, name, message, fix, and the position if there is one.
+Json json_of(const Error& error);
+
+// Set while a command runs: Ctrl-C asks it to stop, a second one ends the process.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+  static const std::atomic<bool>& interrupted();
+};
+inline constexpr int kExitInterrupted = 130;
+
+// A line on a terminal that says how far a dispatch is, from half a second of work on. Nothing
+// elsewhere.
+class ProgressBar {
+ public:
+  explicit ProgressBar(std::string name);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+  void show(const oracle::Progress& progress);
+  void clear();
+
+ private:
+  std::string name_;
+  std::chrono::steady_clock::time_point start_;
+  bool terminal_ = false;
+  bool shown_ = false;
+};
+
+}  // namespace vyre::cli
