@@ -41,6 +41,11 @@ std::optional<FileKind> file_kind(std::string_view path) {
   return std::nullopt;
 }
 
+// A path is shown whole.
+std::string in_quotes(std::string_view path) {
+  return fmt::format("`{}`", path);
+}
+
 std::string_view without_blanks_before(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
 }
@@ -60,7 +65,7 @@ ValueResult read_raw(const ValueSpec& spec, const std::string& path) {
       spec.count ? std::min(*spec.count, kMaxValueBytes / size) * size : kMaxValueBytes;
   auto content = read_content(path, limit);
   if (!content) return std::unexpected(std::move(content.error()));
-  const std::string name = path == "-" ? "stdin" : quoted_value(path);
+  const std::string name = path == "-" ? "stdin" : in_quotes(path);
   if (!content->longer) return from_raw(spec, name, std::move(content->bytes));
   if (content->size && *content->size % size == 0) {
     if (auto failure = check_count(spec, *content->size / size, name))
@@ -76,13 +81,13 @@ ValueResult read_file(const ValueSpec& spec, const std::string& path, FileKind k
   auto content = read_content(path, kMaxValueBytes);
   if (!content) return std::unexpected(std::move(content.error()));
   if (content->longer) {
-    return bad_value(fmt::format("{} is longer than 16 GiB", quoted_value(path)),
+    return bad_value(fmt::format("{} is longer than 16 GiB", in_quotes(path)),
                      "split the data into smaller files");
   }
   ValueBytes& bytes = content->bytes;
   switch (kind) {
-    case FileKind::Npy: return from_npy(spec, quoted_value(path), std::move(bytes));
-    case FileKind::Png: return from_png(spec, quoted_value(path), bytes);
+    case FileKind::Npy: return from_npy(spec, in_quotes(path), std::move(bytes));
+    case FileKind::Png: return from_png(spec, in_quotes(path), bytes);
     case FileKind::Csv:
       return from_csv(spec, path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     case FileKind::Bin: break;
@@ -190,7 +195,7 @@ std::optional<Failure> check_output(const ValueSpec& spec, const std::optional<S
                                     const std::string& path) {
   const auto kind = file_kind(path);
   if (path != "-" && !kind) {
-    return bad_value(fmt::format("{} does not say in which form to write `{}`", quoted_value(path),
+    return bad_value(fmt::format("{} does not say in which form to write `{}`", in_quotes(path),
                                  spec.name),
                      std::string(kOutputForms))
         .error();

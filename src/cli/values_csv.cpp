@@ -5,7 +5,6 @@
 
 #include "cli/values_forms.hpp"
 #include "cli/values_list.hpp"
-#include "cli/values_number.hpp"
 
 namespace vyre::cli {
 
@@ -22,7 +21,7 @@ ValueResult from_csv(const ValueSpec& spec, const std::string& path, std::string
                      bytes.error().fix);
   }
   if (auto failure =
-          check_count(spec, bytes->size() / ir::bytes_of(spec.element), quoted_value(path)))
+          check_count(spec, bytes->size() / ir::bytes_of(spec.element), fmt::format("`{}`", path)))
     return std::unexpected(std::move(*failure));
   return *std::move(bytes);
 }

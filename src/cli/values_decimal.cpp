@@ -6,6 +6,8 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -89,6 +91,48 @@ std::optional<Decimal> read_in_base(int base, std::string_view text) {
   return decimal;
 }
 
+// The magnitude rounded to a format of at most 16 bits; nullopt if that gives an infinity.
+std::optional<uint64_t> round_magnitude(const FloatFormat& format, double magnitude,
+                                        const Decimal& exact) {
+  if (magnitude == 0) return 0;
+  const int exponent = std::max(std::ilogb(magnitude), format.min_exponent);
+  const double scaled = std::ldexp(magnitude, format.precision - 1 - exponent);  // exact
+  const double below = std::floor(scaled);
+  auto significand = static_cast<uint64_t>(below);
+  // The double has been rounded once already. Where it lies off the middle of two neighbours that
+  // changes nothing: the middle is itself a double, and rounding never carries a number past one.
+  // In the middle the decimal decides; only if it is the middle exactly the tie goes to even.
+  const double rest = scaled - below;
+  if (rest == 0.5) {
+    const int side = compare_magnitude(exact, magnitude);
+    if (side > 0 || (side == 0 && significand % 2 == 1)) ++significand;
+  } else if (rest > 0.5) {
+    ++significand;
+  }
+  // A significand below the hidden bit is subnormal; one that has grown past it carries into the
+  // exponent, as the encoding wants it.
+  const int field_bits = format.precision - 1;
+  const uint64_t bits =
+      (static_cast<uint64_t>(exponent - format.min_exponent) << field_bits) + significand;
+  const auto infinity = static_cast<uint64_t>(format.max_exponent - format.min_exponent + 2)
+                        << field_bits;
+  if (bits >= infinity) return std::nullopt;
+  return bits;
+}
+
+// The nearest value; infinite if the decimal is too large. from_chars does not say on which side
+// it ran out of range.
+template <typename T>
+T nearest_value(const Decimal& decimal) {
+  T value = 0;
+  const auto [end, error] =
+      std::from_chars(decimal.text.data(), decimal.text.data() + decimal.text.size(), value);
+  VYRE_CHECK(end == decimal.text.data() + decimal.text.size());
+  if (error == std::errc()) return value;
+  if (decimal.digits.empty() || decimal.exponent <= 0) return 0;
+  return std::numeric_limits<T>::infinity();
+}
+
 // "d.ddde+xx" taken apart.
 struct Scientific {
   std::string digits;
@@ -127,8 +171,7 @@ Scientific shortest_narrow(ir::Type element, uint64_t bits) {
     std::from_chars(nearest.digits.data(), nearest.digits.data() + nearest.digits.size(), number);
     for (const int64_t step : {0, 1, -1}) {
       const std::string text = fmt::format("{}e{}", number + step, nearest.exponent - (digits - 1));
-      const auto back = parse_element(element, text);
-      if (!back || *back != bits) continue;
+      if (nearest_float(element, *parse_decimal(text)) != bits) continue;
       double found = 0;
       std::from_chars(text.data(), text.data() + text.size(), found);
       return scientific(found);
@@ -170,6 +213,21 @@ int compare_magnitude(const Decimal& decimal, double value) {
   return order < 0 ? -1 : static_cast<int>(order > 0);
 }
 
+std::optional<uint64_t> nearest_float(ir::Type element, const Decimal& decimal) {
+  const uint64_t sign = decimal.negative ? uint64_t{1} << (ir::bits_of(element) - 1) : 0;
+  if (element == ir::Type::F32) {
+    const auto value = nearest_value<float>(decimal);
+    if (std::isinf(value)) return std::nullopt;
+    return sign | std::bit_cast<uint32_t>(value);
+  }
+  const auto value = nearest_value<double>(decimal);
+  if (std::isinf(value)) return std::nullopt;
+  if (element == ir::Type::F64) return sign | std::bit_cast<uint64_t>(value);
+  const std::optional<uint64_t> bits = round_magnitude(float_format(element), value, decimal);
+  if (!bits) return std::nullopt;
+  return sign | *bits;
+}
+
 std::string float_text(ir::Type element, uint64_t bits) {
   const double value = float_value(element, bits);
   if (std::isnan(value)) return "nan";
@@ -195,7 +253,10 @@ std::string float_text(ir::Type element, uint64_t bits) {
     return fmt::format("{}0.{}{}", sign, std::string(static_cast<size_t>(-exponent - 1), '0'),
                        digits);
   const size_t whole = static_cast<size_t>(exponent) + 1;
-  if (digits.size() <= whole) return sign + digits + std::string(whole - digits.size(), '0');
+  // The digits behind the last one that is needed are free: the exact ones are no longer than
+  // zeros.
+  if (digits.size() <= whole)
+    return fmt::format("{}{}", sign, static_cast<uint64_t>(std::fabs(value)));
   return sign + digits.substr(0, whole) + "." + digits.substr(whole);
 }
 

@@ -28,6 +28,9 @@ std::optional<Decimal> parse_decimal(std::string_view text);
 // Below, at or above `value`: -1, 0, 1, signs aside; exact. `value` is finite and not negative.
 int compare_magnitude(const Decimal& decimal, double value);
 
+// The bits of the nearest value of a float element, ties to even; nullopt if that is infinite.
+std::optional<uint64_t> nearest_float(ir::Type element, const Decimal& decimal);
+
 // The fewest digits that parse_element() turns into the same bits. Fixed notation for exponents
 // from -4 to 15, else scientific (1e+16).
 std::string float_text(ir::Type element, uint64_t bits);

@@ -280,10 +280,9 @@ ValueResult from_npy(const ValueSpec& spec, const std::string& path, ValueBytes 
   const uint64_t held = file.size() - prefix->bytes;
   const auto count = element_count(header.shape);
   if (!count || *count > UINT64_MAX / size || *count * size != held) {
-    return damaged(path,
-                   fmt::format("its header promises {} elements of {} bytes, and {} bytes "
-                               "follow",
-                               count ? fmt::format("{}", *count) : "more than 2^64", size, held));
+    return damaged(path, fmt::format("its header promises {} elements of {}, and {} bytes follow",
+                                     count ? fmt::format("{}", *count) : "more than 2^64",
+                                     npy_type(spec.element).name, held));
   }
   if (auto failure = check_count(spec, *count, path)) return std::unexpected(std::move(*failure));
   if (is_bool) return widened_bools(std::span(file).subspan(prefix->bytes));

@@ -95,48 +95,6 @@ std::optional<double> parse_special(std::string_view text) {
   return std::copysign(value, negative ? -1.0 : 1.0);
 }
 
-// The magnitude rounded to a format of at most 16 bits; nullopt if that gives an infinity.
-std::optional<uint64_t> round_magnitude(const FloatFormat& format, double magnitude,
-                                        const Decimal& exact) {
-  if (magnitude == 0) return 0;
-  const int exponent = std::max(std::ilogb(magnitude), format.min_exponent);
-  const double scaled = std::ldexp(magnitude, format.precision - 1 - exponent);  // exact
-  const double below = std::floor(scaled);
-  auto significand = static_cast<uint64_t>(below);
-  // The double has been rounded once already. Where it lies off the middle of two neighbours that
-  // changes nothing: the middle is itself a double, and rounding never carries a number past one.
-  // In the middle the decimal decides; only if it is the middle exactly the tie goes to even.
-  const double rest = scaled - below;
-  if (rest == 0.5) {
-    const int side = compare_magnitude(exact, magnitude);
-    if (side > 0 || (side == 0 && significand % 2 == 1)) ++significand;
-  } else if (rest > 0.5) {
-    ++significand;
-  }
-  // A significand below the hidden bit is subnormal; one that has grown past it carries into the
-  // exponent, as the encoding wants it.
-  const int field_bits = format.precision - 1;
-  const uint64_t bits =
-      (static_cast<uint64_t>(exponent - format.min_exponent) << field_bits) + significand;
-  const auto infinity = static_cast<uint64_t>(format.max_exponent - format.min_exponent + 2)
-                        << field_bits;
-  if (bits >= infinity) return std::nullopt;
-  return bits;
-}
-
-// The nearest value; infinite if the decimal is too large. from_chars does not say on which side
-// it ran out of range.
-template <typename T>
-T nearest_value(const Decimal& decimal) {
-  T value = 0;
-  const auto [end, error] =
-      std::from_chars(decimal.text.data(), decimal.text.data() + decimal.text.size(), value);
-  VYRE_CHECK(end == decimal.text.data() + decimal.text.size());
-  if (error == std::errc()) return value;
-  if (decimal.digits.empty() || decimal.exponent <= 0) return 0;
-  return std::numeric_limits<T>::infinity();
-}
-
 // Most numbers need no more than this; nullopt leaves a text to the careful way.
 template <typename T>
 std::optional<T> quick_value(std::string_view text) {
@@ -160,18 +118,9 @@ Bits parse_float(ir::Type element, std::string_view text) {
   if (decimal->over_64_bits)
     return fail(fmt::format("{} has more than 64 bits", quoted_value(text)),
                 "write such a number as a decimal");
-  const uint64_t sign = decimal->negative ? uint64_t{1} << (ir::bits_of(element) - 1) : 0;
-  if (element == ir::Type::F32) {
-    const auto value = nearest_value<float>(*decimal);
-    if (std::isinf(value)) return too_large(element, text);
-    return sign | std::bit_cast<uint32_t>(value);
-  }
-  const auto value = nearest_value<double>(*decimal);
-  if (std::isinf(value)) return too_large(element, text);
-  if (element == ir::Type::F64) return sign | std::bit_cast<uint64_t>(value);
-  const std::optional<uint64_t> bits = round_magnitude(float_format(element), value, *decimal);
+  const std::optional<uint64_t> bits = nearest_float(element, *decimal);
   if (!bits) return too_large(element, text);
-  return sign | *bits;
+  return *bits;
 }
 
 }  // namespace
@@ -295,7 +244,7 @@ std::string bits_text(ir::Type element, uint64_t bits) {
 }
 
 std::string quoted_value(std::string_view text) {
-  constexpr size_t kLongest = 40;
+  constexpr size_t kLongest = 60;
   if (text.size() <= kLongest) return fmt::format("`{}`", text);
   size_t end = 0;
   while (end < kLongest) end += base::code_point_at(text, end).bytes;

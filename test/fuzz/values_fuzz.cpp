@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any data for a buffer: reading it never crashes and allocates no more than the input is worth,
+// and what is accepted comes back from each form it is written in. The first byte chooses the form,
+// the second the element type, the third the number of elements that a generator has to make.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/check.hpp"
+#include "cli/values_forms.hpp"
+#include "cli/values_number.hpp"
+
+using namespace vyre;
+using namespace vyre::cli;
+
+namespace {
+
+ValueResult read(int form, const ValueSpec& spec, std::span<const std::byte> data) {
+  const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
+  switch (form) {
+    case 0: return from_npy(spec, "f.npy", {data.begin(), data.end()});
+    case 1: return from_csv(spec, "f.csv", text);
+    case 2: return from_png(spec, "f.png", data);
+    case 3: return from_literal(spec, "[" + std::string(text));
+    case 4:
+      if (looks_generated(text)) return from_generator(spec, text, {});
+      break;
+    default: break;
+  }
+  return from_raw(spec, "f.bin", {data.begin(), data.end()});
+}
+
+// NaNs lose their bits in text, and bools that are neither 0 nor 1 become 1.
+bool survives_text(ir::Type element, uint64_t bits) {
+  if (element == ir::Type::Bool) return bits <= 1;
+  return !is_float_element(element) || float_value(element, bits) == float_value(element, bits);
+}
+
+void judge(const ValueSpec& spec, const ValueBytes& bytes) {
+  const ArrayView array{spec.name, spec.element, bytes, {}};
+  const ValueSpec exact{spec.name, spec.element, array.count()};
+  VYRE_CHECK(bytes.size() % ir::bytes_of(spec.element) == 0);
+  VYRE_CHECK(!spec.count || array.count() == *spec.count);
+  const auto from_text = from_csv(exact, "again.csv", to_csv(array));
+  VYRE_CHECK(from_text);
+  bool plain = true;
+  for (uint64_t i = 0; i < array.count(); ++i) {
+    const uint64_t bits = load_element(spec.element, bytes, i);
+    if (survives_text(spec.element, bits))
+      VYRE_CHECK(load_element(spec.element, *from_text, i) == bits);
+    plain = plain && (spec.element != ir::Type::Bool || bits <= 1);
+  }
+  const std::string file = to_npy(array);
+  const auto npy = std::as_bytes(std::span(file));
+  const auto from_file = from_npy(exact, "again.npy", {npy.begin(), npy.end()});
+  VYRE_CHECK(from_file && (!plain || *from_file == bytes));
+  VYRE_CHECK(!preview(array).empty());
+
+  if (array.count() == 0 || (spec.element != ir::Type::U8 && spec.element != ir::Type::U32)) return;
+  ArrayView row = array;
+  row.shape = Shape{1, array.count()};
+  const auto picture = to_png(row);
+  VYRE_CHECK(picture);
+  VYRE_CHECK(from_png(exact, "again.png", std::as_bytes(std::span(*picture))) == bytes);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 3) return 0;
+  const int form = data[0] % 6;
+  ValueSpec spec{"a", static_cast<ir::Type>(data[1] % ir::kTypeCount), {}};
+  // Only a generator makes much of little.
+  if (form == 4) spec.count = data[2];
+  const auto result = read(form, spec, std::as_bytes(std::span(data, size).subspan(3)));
+  if (!result) {
+    VYRE_CHECK(!result.error().message.empty() && !result.error().fix.empty());
+    return 0;
+  }
+  judge(spec, *result);
+  return 0;
+}
