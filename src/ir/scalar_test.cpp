@@ -220,7 +220,8 @@ TEST(Scalar, HalfIsTheNearestOfAllHalves) {
       EXPECT_GE(x, 65520.0F);
       continue;
     }
-    const double error = std::abs(static_cast<double>(float_from_half(got)) - static_cast<double>(x));
+    const double error =
+        std::abs(static_cast<double>(float_from_half(got)) - static_cast<double>(x));
     for (const int step : {-1, 1}) {
       if (got == 0 && step < 0) continue;
       const float other = float_from_half(static_cast<uint16_t>(got + step));

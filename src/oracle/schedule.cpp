@@ -180,7 +180,8 @@ Result<void> Machine::run_pass() {
   unstarted_ = launch_.workgroups();
   if (unstarted_ == 0) return {};
 
-  const uint64_t at_once = kLanesAtOnce / lanes_per_group_ + 2;
+  const uint64_t at_once =
+      options_.schedule == Schedule::Random ? kLanesAtOnce / lanes_per_group_ + 1 : 1;
   if (auto ok =
           check_memory(checked_.has_grid_barrier ? unstarted_ : std::min(unstarted_, at_once));
       !ok)

@@ -31,8 +31,8 @@ TEST(Values, ForLoops) {
     for i in 2147483645 .. 2147483647i32 step 5 { s[k] = i; k += 1; }
     o[15] = n;
   )");
-  EXPECT_THAT(r.get("o"), ElementsAre(0, 3, 6, 9, 4294967290, 4294967294, 0, 0, 0, 0, 0, 0, 0, 0,
-                                      0, 6));
+  EXPECT_THAT(r.get("o"),
+              ElementsAre(0, 3, 6, 9, 4294967290, 4294967294, 0, 0, 0, 0, 0, 0, 0, 0, 0, 6));
   EXPECT_THAT(r.get<int32_t>("s"), ElementsAre(-2, -1, 0, 1, 2147483645, 0, 0, 0));
 }
 
@@ -162,7 +162,8 @@ TEST(Values, NanBitsSurviveMovement) {
 
 TEST(Values, OutOfBoundsIsDefined) {
   const Ran r = one_lane(
-      "inout a : u32[2]; shared s : u32[2]; in z : u32[]; in i : i32[2]; in l : u64[2]; out o : u32[9];",
+      "inout a : u32[2]; shared s : u32[2]; in z : u32[]; in i : i32[2]; in l : u64[2]; out o : "
+      "u32[9];",
       R"(
     const T : u32[] = {5, 6};
     var p : u32[2];
@@ -243,15 +244,15 @@ TEST(Values, IdsOfAThreeDimensionalGrid) {
   for (uint32_t z = 0; z < 2; ++z)
     for (uint32_t wx = 0; wx < 2; ++wx)
       for (uint32_t y = 0; y < 3; ++y)
-        for (uint32_t x = 0; x < 2; ++x)
-          EXPECT_EQ(o[at++], wx * 2 + x + y * 10 + z * 100 + 1000);
+        for (uint32_t x = 0; x < 2; ++x) EXPECT_EQ(o[at++], wx * 2 + x + y * 10 + z * 100 + 1000);
   EXPECT_EQ(o[at], 0U);
 }
 
 TEST(Values, TranscendentalsComeFromTheMathsLibrary) {
-  const Ran r = one_lane("inout x : f32[4];",
-                         "x[0] = exp(x[0]); x[1] = sin(x[1]); x[2] = pow(x[2], 0.5); x[3] = recip(x[3]);",
-                         {{"x", data<float>({1.0F, 1.0F, 2.0F, 0.0F})}});
+  const Ran r =
+      one_lane("inout x : f32[4];",
+               "x[0] = exp(x[0]); x[1] = sin(x[1]); x[2] = pow(x[2], 0.5); x[3] = recip(x[3]);",
+               {{"x", data<float>({1.0F, 1.0F, 2.0F, 0.0F})}});
   const auto x = r.get<float>("x");
   EXPECT_NEAR(x[0], 2.7182817F, 5e-7F);
   EXPECT_NEAR(x[1], 0.84147098F, 1e-7F);
@@ -260,8 +261,8 @@ TEST(Values, TranscendentalsComeFromTheMathsLibrary) {
 }
 
 TEST(Values, RepeatsTheWholeProgramUntilNothingChanges) {
-  const std::string text =
-      grid_program("inout n : u32[1]; out o : u32[1];", "if n[0] < 3 { n[0] += 1; } o[0] += 1;", 1, 1);
+  const std::string text = grid_program("inout n : u32[1]; out o : u32[1];",
+                                        "if n[0] < 3 { n[0] += 1; } o[0] += 1;", 1, 1);
   const Ran once(text, {{"n", words({0})}});
   EXPECT_THAT(once.get("n"), ElementsAre(1));
   const Ran some(text, {{"n", words({0})}}, {.iterations = 2});

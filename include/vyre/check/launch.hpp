@@ -18,9 +18,9 @@ namespace vyre::check {
 using Axes = std::array<uint32_t, 3>;
 
 struct LaunchRequest {
-  std::span<const std::span<const std::byte>> inputs;  // by input slot
-  std::optional<Axes> grid = {};                       // workgroups per axis, instead of `over`
-  std::optional<Axes> workgroup = {};                  // instead of the program's
+  std::span<const std::span<const std::byte>> inputs = {};  // by input slot
+  std::optional<Axes> grid = {};       // workgroups per axis, instead of `over`
+  std::optional<Axes> workgroup = {};  // instead of the program's
 };
 
 struct Launch {
