@@ -192,7 +192,7 @@ def asin_poly():
 def atan_poly():
     # atan(t) = t + t^3 q(t^2)
     fit("kAtan", lambda z: (mp.atan(root(z)) - root(z)) / root(z) ** 3, lambda z: root(z) ** 3 / mp.atan(root(z)),
-        SMALL, 1, 8)
+        SMALL, 1, 9)
 
 
 def sinh_poly():

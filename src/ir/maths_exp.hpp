@@ -31,17 +31,22 @@ struct ExpFunctions {
   using U = typename B::U32;
   using Bool = typename B::Bool;
 
-  // Beyond the limits the result is infinite or zero anyway; NaN passes.
+  // Beyond the upper limit the result overflows by itself. Below the lower one it is selected: on a
+  // CPU results that underflow take a hundred times as long as others, and attention masks are full
+  // of exp(-inf). NaN passes.
   static F exp(F x) {
-    const F c = B::let(B::select(x > 89.0f, F(89.0f), B::select(x < -104.0f, F(-104.0f), x)));
+    const Bool zero = B::let(x < -104.0f);
+    const F c = B::let(B::select(x > 89.0f, F(89.0f), B::select(zero, F(0.0f), x)));
     const Reduced part = reduce(c);
-    return P::scale(exp_reduced(part.r), part.n);
+    return B::select(zero, F(0.0f), P::scale(exp_reduced(part.r), part.n));
   }
 
   static F exp2(F x) {
-    const F c = B::let(B::select(x > 129.0f, F(129.0f), B::select(x < -151.0f, F(-151.0f), x)));
+    const Bool zero = B::let(x < -150.0f);
+    const F c = B::let(B::select(x > 129.0f, F(129.0f), B::select(zero, F(0.0f), x)));
     const typename P::Whole n = P::round(c);
-    return P::scale(exp2_reduced(B::let(c - n.number)), n.word);
+    const F r = B::let(c - n.number);
+    return B::select(zero, F(0.0f), P::scale(exp2_reduced(r), n.word));
   }
 
   // 2^r for |r| <= 1/2 and a little more; r must be named.
@@ -50,14 +55,14 @@ struct ExpFunctions {
   // cosh(a) = 2^(n-1) ((1 + q) cosh(r) + (1 - q) sinh(r)) with q = 2^-2n: no division and no
   // second exponential.
   static F cosh(F x) {
-    const Halves h = halves(P::magnitude(x));
-    return combine(h, B::let(h.q + 1.0f), B::let(1.0f - h.q));
+    const Halves h = halves(B::let(P::magnitude(x)));
+    return combine(h, h.q);
   }
 
   static F sinh(F x) {
     const F a = B::let(P::magnitude(x));
     const Halves h = halves(a);
-    const F large = combine(h, B::let(1.0f - h.q), B::let(h.q + 1.0f));
+    const F large = combine(h, B::let(-h.q));
     const F z = B::let(a * a);
     const F small = B::fma(a * z, P::polynomial(kSinh, z), a);
     return P::flip(B::select(a < 1.0f, small, large), P::sign(x));
@@ -68,8 +73,11 @@ struct ExpFunctions {
     const F a = B::let(P::magnitude(x));
     const F c = B::let(B::select(a > 10.0f, F(20.0f), a + a));
     const Reduced part = reduce(c);
-    const F e = exp_reduced(part.r) * B::real32((part.n + 127u) << 23);
-    const F large = B::fma(F(-2.0f), P::near_recip(B::let(e + 1.0f)), F(1.0f));
+    const F power = B::let(exp_reduced(part.r) * B::real32((part.n + 127u) << 23));
+    const typename P::Pair d = P::fast_sum(power, F(1.0f));
+    const F y = P::near_recip(d.hi);
+    const F e = B::fma(-d.lo, y, B::fma(-d.hi, y, F(1.0f)));
+    const F large = B::fma(F(-2.0f), B::fma(e, y, y), F(1.0f));
     const F z = B::let(a * a);
     const F small = B::fma(a * z, P::polynomial(kTanh, z), a);
     return P::flip(B::select(a < 0.55f, small, large), P::sign(x));
@@ -86,25 +94,36 @@ struct ExpFunctions {
     const F near = B::fma(-n.number, F(kLn2), c);
     return {B::let(B::fma(-n.number, F(kLn2Low), near)), n.word};
   }
-  static F exp_reduced(F r) { return B::fma(r * r, P::polynomial(kExp, r), r) + 1.0f; }
+  static F exp_reduced(F r) {
+    const typename P::Pair sum = P::fast_sum(F(1.0f), r);
+    return sum.hi + B::fma(r * r, P::polynomial(kExp, r), sum.lo);
+  }
 
   struct Halves {
-    F sinh, cosh_minus_1;  // of r
-    F q;                   // 2^-2n, or a number too small to count
+    F r;
+    F sinh_minus_r, cosh_minus_1;  // of r
+    F q;                           // 2^-2n, or a number too small to count
     U n;
   };
-  static Halves halves(F magnitude) {
-    const F a = B::let(magnitude);
+  static Halves halves(F a) {
     const Reduced part = reduce(B::let(B::select(a > 90.0f, F(90.0f), a)));
-    const F z = B::let(part.r * part.r);
-    const F sinh = B::let(B::fma(part.r * z, P::polynomial(kSinhReduced, z), part.r));
+    const F r = part.r;
+    const F z = B::let(r * r);
+    const F sinh_minus_r = B::let(r * z * P::polynomial(kSinhReduced, z));
     const F cosh_minus_1 = B::let(z * P::polynomial(kCoshReduced, z));
     const U limited = B::select(part.n < 60u, part.n, U(60u));
-    return {sinh, cosh_minus_1, B::let(B::real32((127u - (limited << 1)) << 23)), part.n};
+    const F q = B::let(B::real32((127u - (limited << 1)) << 23));
+    return {r, sinh_minus_r, cosh_minus_1, q, part.n};
   }
-  // 2^(n-1) (a cosh(r) + b sinh(r)), the large term last.
-  static F combine(const Halves& h, F a, F b) {
-    return P::scale(a + B::fma(a, h.cosh_minus_1, b * h.sinh), h.n - 1u);
+  // 2^(n-1) ((1 + q) cosh(r) + (1 - q) sinh(r)): the large terms 1 + q and (1 - q) r with their
+  // rounding errors, then the small ones. q is that of `h` or its negative.
+  static F combine(const Halves& h, F q) {
+    const typename P::Pair a = P::fast_sum(F(1.0f), q);
+    const F b = B::let(1.0f - q);
+    const F sum = B::let(B::fma(b, h.r, a.hi));
+    const F error = B::fma(b, h.r, a.hi - sum) + a.lo;
+    const F tail = B::fma(a.hi, h.cosh_minus_1, b * h.sinh_minus_r);
+    return P::scale(sum + (error + tail), h.n - 1u);
   }
 };
 

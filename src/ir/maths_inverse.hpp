@@ -12,9 +12,9 @@ namespace vyre::ir::maths {
 inline constexpr std::array kAsin = {0x1.5555c8p-3f, 0x1.330204p-4f, 0x1.747bbap-5f, 0x1.8c3e2ap-6f,
                                      0x1.595c8cp-5f};
 // atan(t) = t + t^3 q(t^2) for t <= 1
-inline constexpr std::array kAtan = {-0x1.55553ep-2f, 0x1.9991e4p-3f,  -0x1.242086p-3f,
-                                     0x1.c08c5p-4f,   -0x1.580932p-4f, 0x1.da2ac2p-5f,
-                                     -0x1.fd80cap-6f, 0x1.6429bcp-7f,  -0x1.d3679ap-10f};
+inline constexpr std::array kAtan = {
+    -0x1.555552p-2f, 0x1.99981cp-3f,  -0x1.24762p-3f, 0x1.c5117p-4f,   -0x1.6953bcp-4f,
+    0x1.150ap-4f,    -0x1.7080bap-5f, 0x1.75303ep-6f, -0x1.e6a0dcp-8f, 0x1.29685ep-10f};
 
 template <class B>
 struct InverseFunctions {
@@ -51,13 +51,15 @@ struct InverseFunctions {
   static F atan(F x) {
     const F a = B::let(P::magnitude(x));
     const F c = B::let(B::select(a > 0x1p30f, F(0x1p30f), a));  // atan is pi/2 far before
-    const Bool folded = B::let(a > 1.0f);
+    const Bool folded = B::let(a >= 1.0f);                      // 1 too: so it is rounded to pi/4
     const F y = P::near_recip(c);
     const F y_low = B::fma(-c, y, F(1.0f)) * y;
     const F t = B::let(B::select(folded, y, c));
     const F t_low = B::select(folded, y_low, F(0.0f));
     const F z = B::let(t * t);
-    const F w = B::let(B::fma(t * z, P::polynomial(kAtan, z), t_low));
+    // The slope of atan is 1 / (1 + z); a line is near enough for the rest of t.
+    const F w =
+        B::let(B::fma(t * z, P::polynomial(kAtan, z), t_low * B::fma(z, F(-0.5f), F(1.0f))));
     const typename P::Pair sum = P::fast_sum(F(kHalfPi), B::let(-t));
     const F large = sum.hi + ((sum.lo + kHalfPiLow) - w);
     return P::flip(B::select(folded, large, t + w), P::sign(x));

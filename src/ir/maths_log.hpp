@@ -134,12 +134,12 @@ struct LogFunctions {
   static F exp2_pair(const typename P::Pair& l, F y) {
     const F product = B::let(y * l.hi);
     const F low = B::fma(y, l.lo, B::fma(y, l.hi, -product));
-    const F c = B::let(
-        B::select(product > 160.0f, F(160.0f), B::select(product < -160.0f, F(-160.0f), product)));
+    const Bool zero = B::let(product < -152.0f);
+    const F c = B::let(B::select(product > 160.0f, F(160.0f), B::select(zero, F(0.0f), product)));
     const typename P::Whole n = P::round(c);
     // Where the product was cut, or is infinite, its rest means nothing.
     const F r = B::let((c - n.number) + B::select(c == product, low, F(0.0f)));
-    return P::scale(ExpFunctions<B>::exp2_reduced(r), n.word);
+    return B::select(zero, F(0.0f), P::scale(ExpFunctions<B>::exp2_reduced(r), n.word));
   }
 };
 

@@ -46,7 +46,9 @@ struct TrigFunctions {
     const Reduced part = reduce(a);
     const F r = part.hi;
     const F z = B::let(r * r);
-    const F w = B::let(B::fma(r * z, P::polynomial(kTan, z), B::fma(part.lo, z, part.lo)));
+    const F cubic = B::let(r * z * P::polynomial(kTan, z));
+    const F near = B::let(r + cubic);
+    const F w = B::let(cubic + B::fma(near * near, part.lo, part.lo));
     const typename P::Pair t = P::fast_sum(r, w);
     const F y = P::near_recip(t.hi);
     const F e = B::fma(-t.lo, y, B::fma(-t.hi, y, F(1.0f)));
@@ -155,10 +157,12 @@ struct TrigFunctions {
   static F wave(const Reduced& part, U quadrant) {
     const F r = part.hi;
     const F z = B::let(r * r);
-    const F sine = r + B::fma(r * z, P::polynomial(kSin, z), part.lo);
     const F half = B::let(z * 0.5f);
     const F w = B::let(1.0f - half);
-    const F tail = B::fma(z * z, P::polynomial(kCos, z), -(r * part.lo));
+    const F sine = r + B::fma(r * z, P::polynomial(kSin, z), part.lo * w);
+    // Half of what z lost by rounding, and what r.lo changes
+    const F lost = B::fma(r, part.lo, B::fma(r, r, -z) * 0.5f);
+    const F tail = B::fma(z * z, P::polynomial(kCos, z), -lost);
     const F cosine = w + (((1.0f - w) - half) + tail);
     const Bool odd = (quadrant & 1u) == 1u;
     return P::flip(B::select(odd, cosine, sine), (quadrant & 2u) << 30);

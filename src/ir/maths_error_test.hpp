@@ -2,13 +2,14 @@
 // How far a result is from the exact value, in units of the last place of its format.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 namespace vyre::test {
 
-// What `wrong()` gives for results of the wrong kind: NaN or not, infinite or not, the wrong sign
+// For results of the wrong kind: NaN or not, infinite or not, the wrong sign
 // of a zero.
 inline constexpr double kWrong = std::numeric_limits<double>::infinity();
 
@@ -30,6 +31,12 @@ double ulp_error(T result, Wide exact) {
   const Wide value = std::isinf(result) ? end : static_cast<Wide>(std::fabs(result));
   const int exponent = std::max(std::ilogb(size) + 1, Limits::min_exponent);
   return static_cast<double>(std::ldexp(std::fabs(value - size), Limits::digits - exponent));
+}
+
+// 1 / x; the sanitizers object to a division by zero, IEEE-754 does not.
+template <class T>
+T recip_of(T x) {
+  return x == 0 ? std::copysign(std::numeric_limits<T>::infinity(), x) : 1 / x;
 }
 
 }  // namespace vyre::test

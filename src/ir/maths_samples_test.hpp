@@ -71,31 +71,55 @@ inline std::vector<double> special_f64() {
   return detail::special<double>();
 }
 
+namespace detail {
+// The special values, then numbers of every exponent and sign in turn.
+template <class T, class Word>
+std::vector<T> stratified(size_t count, int fraction_bits) {
+  std::vector<T> out = special<T>();
+  Random random(count);
+  const Word exponents = Word(1) << (sizeof(T) * 8 - static_cast<size_t>(fraction_bits));
+  const Word fraction = (Word(1) << fraction_bits) - 1;
+  for (size_t i = 0; out.size() < count; ++i)
+    out.push_back(std::bit_cast<T>(static_cast<Word>(
+        ((static_cast<Word>(i) % exponents) << fraction_bits) | (random.next() & fraction))));
+  return out;
+}
+}  // namespace detail
+
+inline std::vector<float> stratified_f32(size_t count) {
+  return detail::stratified<float, uint32_t>(count, 23);
+}
+inline std::vector<double> stratified_f64(size_t count) {
+  return detail::stratified<double, uint64_t>(count, 52);
+}
+
 // Arguments of pow. Of eight kinds (0 to 7): any bits; a result spread over the whole range of
-// exponents, for any base, for bases near 1 and for subnormal ones; small whole exponents with
-// bases of either sign; halves and quarters.
+// exponents, for any base, for bases near 1 (3) and for subnormal ones (4); whole exponents (5) and
+// quarters (6) with bases of either sign. Each random number has a statement of its own, so that
+// every compiler makes the same arguments.
 inline void pow_arguments(Random& random, size_t kind, float& x, float& y) {
   x = random.any_float();
   y = random.any_float();
   if (kind == 0) return;
+  const double place = random.unit();
+  const uint64_t choice = random.next();
   if (kind == 5 || kind == 6) {
-    const auto bits = static_cast<int>(random.next() % 12);
-    y = static_cast<float>(static_cast<int64_t>(random.next() % (uint64_t{2} << bits)) -
-                           (1 << bits));
-    // A base whose power is near the range.
-    x = static_cast<float>(
-        std::exp2((random.unit() * 300 - 150) / std::fmax(1, std::fabs(static_cast<double>(y)))));
-    if (random.next() % 2 == 0) x = -x;
+    const uint64_t most = uint64_t{1} << (choice % 12);
+    y = static_cast<float>(static_cast<int64_t>((choice >> 8) % (2 * most + 1)) -
+                           static_cast<int64_t>(most));
     if (kind == 6) y *= 0.25f;
+    const double divisor = std::fmax(1.0, std::fabs(static_cast<double>(y)));
+    x = static_cast<float>(std::exp2((place * 300 - 150) / divisor));
+    if (choice >> 63 != 0) x = -x;
     return;
   }
   x = std::fabs(x);
-  if (kind == 3)
-    x = static_cast<float>(1.0 +
-                           std::ldexp(random.unit() - 0.5, -static_cast<int>(random.next() % 24)));
-  if (kind == 4) x = std::bit_cast<float>(static_cast<uint32_t>(random.next() >> 41));
-  const double exponent = random.unit() * 282 - 152;
-  y = static_cast<float>(exponent / std::log2(static_cast<double>(x)));
+  if (kind == 3) {
+    const double away = std::ldexp(random.unit() - 0.5, -static_cast<int>(choice % 24));
+    x = static_cast<float>(1.0 + away);
+  }
+  if (kind == 4) x = std::bit_cast<float>(static_cast<uint32_t>(choice >> 41));
+  y = static_cast<float>((place * 282 - 152) / std::log2(static_cast<double>(x)));
 }
 
 }  // namespace vyre::test
