@@ -102,256 +102,245 @@ TEST(MathsF64Accuracy, StaysWithinItsBound) {
 // ---- special values
 
 struct Case {
-  Intrinsic op;
+  float x, result;
+};
+struct PowCase {
   float x, y, result;
 };
 
-void expect_cases(std::initializer_list<Case> cases) {
-  for (const Case& c : cases) {
-    const float found = native_maths_f32(c.op)(c.x, c.y);
-    const bool same = std::isnan(c.result)
-                          ? std::isnan(found)
-                          : std::bit_cast<uint32_t>(found) == std::bit_cast<uint32_t>(c.result);
-    EXPECT_TRUE(same) << name_of(c.op) << "(" << c.x << ", " << c.y << ") = " << found
-                      << ", expected " << c.result;
-  }
+void expect_value(Intrinsic op, float x, float y, float expected) {
+  const float found = native_maths_f32(op)(x, y);
+  if (std::isnan(expected) && std::isnan(found)) return;
+  EXPECT_EQ(std::bit_cast<uint32_t>(found), std::bit_cast<uint32_t>(expected))
+      << name_of(op) << "(" << x << ", " << y << ") = " << found << ", expected " << expected;
+}
+void expect_values(Intrinsic op, std::initializer_list<Case> cases) {
+  for (const auto& [x, expected] : cases) expect_value(op, x, 0, expected);
+}
+void expect_powers(std::initializer_list<PowCase> cases) {
+  for (const auto& [x, y, expected] : cases) expect_value(Intrinsic::Pow, x, y, expected);
 }
 
 TEST(MathsSpecialValues, NanInNanOut) {
-  for (const Accuracy& each : kAccuracy) {
-    EXPECT_TRUE(std::isnan(native_maths_f32(each.op)(kNan, 0))) << name_of(each.op);
-    EXPECT_TRUE(std::isnan(native_maths_f32(each.op)(-kNan, 0))) << name_of(each.op);
-  }
+  for (const Accuracy& each : kAccuracy) expect_values(each.op, {{kNan, kNan}, {-kNan, kNan}});
 }
 
 TEST(MathsSpecialValues, Exponentials) {
-  using enum Intrinsic;
-  expect_cases({
-      {Exp, 0, 0, 1},
-      {Exp, -0.0f, 0, 1},
-      {Exp, kInf, 0, kInf},
-      {Exp, -kInf, 0, 0},
-      {Exp, kMax, 0, kInf},
-      {Exp, -kMax, 0, 0},
-      {Exp, kTiny, 0, 1},
-      {Exp, -kTiny, 0, 1},
-      {Exp, 0x1.62e43p6f, 0, kInf},  // just above the largest with a finite result
-      {Exp, 0x1.62e42ep6f, 0, 0x1.ffff08p127f},
-      {Exp, -103.972084f, 0, 0},
-      {Exp, -103.0f, 0, 0x1p-149f},
-      {Exp2, 0, 0, 1},
-      {Exp2, -0.0f, 0, 1},
-      {Exp2, kInf, 0, kInf},
-      {Exp2, -kInf, 0, 0},
-      {Exp2, 128, 0, kInf},
-      {Exp2, 127, 0, 0x1p127f},
-      {Exp2, -126, 0, 0x1p-126f},
-      {Exp2, -149, 0, kTiny},
-      {Exp2, -150, 0, 0},
-      {Exp2, -149.5f, 0, kTiny},
-      {Exp2, kMax, 0, kInf},
-      {Exp2, -kMax, 0, 0},
-      {Sinh, 0, 0, 0},
-      {Sinh, -0.0f, 0, -0.0f},
-      {Sinh, kInf, 0, kInf},
-      {Sinh, -kInf, 0, -kInf},
-      {Sinh, kMax, 0, kInf},
-      {Sinh, -kMax, 0, -kInf},
-      {Sinh, kTiny, 0, kTiny},
-      {Sinh, -kTiny, 0, -kTiny},
-      {Cosh, 0, 0, 1},
-      {Cosh, -0.0f, 0, 1},
-      {Cosh, kInf, 0, kInf},
-      {Cosh, -kInf, 0, kInf},
-      {Cosh, kMax, 0, kInf},
-      {Cosh, -kMax, 0, kInf},
-      {Cosh, kTiny, 0, 1},
-      {Tanh, 0, 0, 0},
-      {Tanh, -0.0f, 0, -0.0f},
-      {Tanh, kInf, 0, 1},
-      {Tanh, -kInf, 0, -1},
-      {Tanh, kMax, 0, 1},
-      {Tanh, -kMax, 0, -1},
-      {Tanh, kTiny, 0, kTiny},
-      {Tanh, 10, 0, 1},
-  });
+  expect_values(Intrinsic::Exp, {{0, 1},
+                                 {-0.0f, 1},
+                                 {kInf, kInf},
+                                 {-kInf, 0},
+                                 {kMax, kInf},
+                                 {-kMax, 0},
+                                 {kTiny, 1},
+                                 {-kTiny, 1},
+                                 {-103.972084f, 0},
+                                 {-103.0f, 0x1p-149f}});
+  // The last argument with a finite result, and the next one.
+  expect_values(Intrinsic::Exp, {{0x1.62e42ep6f, 0x1.ffff08p127f}, {0x1.62e43p6f, kInf}});
+  expect_values(Intrinsic::Exp2, {{0, 1},
+                                  {-0.0f, 1},
+                                  {kInf, kInf},
+                                  {-kInf, 0},
+                                  {128, kInf},
+                                  {127, 0x1p127f},
+                                  {-126, 0x1p-126f},
+                                  {-149, kTiny},
+                                  {-149.5f, kTiny},
+                                  {-150, 0},
+                                  {kMax, kInf},
+                                  {-kMax, 0}});
+}
+
+TEST(MathsSpecialValues, Hyperbolic) {
+  for (const Intrinsic op : {Intrinsic::Sinh, Intrinsic::Tanh})
+    expect_values(
+        op, {{0, 0}, {-0.0f, -0.0f}, {kTiny, kTiny}, {-kTiny, -kTiny}, {0x1p-126f, 0x1p-126f}});
+  expect_values(Intrinsic::Sinh, {{kInf, kInf}, {-kInf, -kInf}, {kMax, kInf}, {-kMax, -kInf}});
+  expect_values(Intrinsic::Tanh, {{kInf, 1}, {-kInf, -1}, {kMax, 1}, {-kMax, -1}, {10, 1}});
+  expect_values(
+      Intrinsic::Cosh,
+      {{0, 1}, {-0.0f, 1}, {kTiny, 1}, {kInf, kInf}, {-kInf, kInf}, {kMax, kInf}, {-kMax, kInf}});
 }
 
 TEST(MathsSpecialValues, Logarithms) {
-  using enum Intrinsic;
-  for (const Intrinsic op : {Log, Log2})
-    expect_cases({{op, 0, 0, -kInf},
-                  {op, -0.0f, 0, -kInf},
-                  {op, 1, 0, 0},
-                  {op, kInf, 0, kInf},
-                  {op, -kTiny, 0, kNan},
-                  {op, -1, 0, kNan},
-                  {op, -kMax, 0, kNan},
-                  {op, -kInf, 0, kNan}});
+  for (const Intrinsic op : {Intrinsic::Log, Intrinsic::Log2})
+    expect_values(op, {{0, -kInf},
+                       {-0.0f, -kInf},
+                       {1, 0},
+                       {kInf, kInf},
+                       {-kTiny, kNan},
+                       {-1, kNan},
+                       {-kMax, kNan},
+                       {-kInf, kNan}});
   for (int e = -149; e < 128; ++e)
-    expect_cases({{Log2, std::ldexp(1.0f, e), 0, static_cast<float>(e)}});
+    expect_value(Intrinsic::Log2, std::ldexp(1.0f, e), 0, static_cast<float>(e));
 }
 
 TEST(MathsSpecialValues, Trigonometry) {
-  using enum Intrinsic;
-  for (const Intrinsic op : {Sin, Tan, Asin, Atan})
-    expect_cases({{op, 0, 0, 0},
-                  {op, -0.0f, 0, -0.0f},
-                  {op, kTiny, 0, kTiny},
-                  {op, -kTiny, 0, -kTiny},
-                  {op, 0x1p-126f, 0, 0x1p-126f}});
-  for (const Intrinsic op : {Sin, Cos, Tan})
-    expect_cases({{op, kInf, 0, kNan}, {op, -kInf, 0, kNan}});
-  for (const Intrinsic op : {Asin, Acos})
-    expect_cases({{op, 0x1.000002p0f, 0, kNan},
-                  {op, -0x1.000002p0f, 0, kNan},
-                  {op, 2, 0, kNan},
-                  {op, kMax, 0, kNan},
-                  {op, kInf, 0, kNan},
-                  {op, -kInf, 0, kNan}});
+  for (const Intrinsic op : {Intrinsic::Sin, Intrinsic::Tan, Intrinsic::Asin, Intrinsic::Atan})
+    expect_values(
+        op, {{0, 0}, {-0.0f, -0.0f}, {kTiny, kTiny}, {-kTiny, -kTiny}, {0x1p-126f, 0x1p-126f}});
+  for (const Intrinsic op : {Intrinsic::Sin, Intrinsic::Cos, Intrinsic::Tan})
+    expect_values(op, {{kInf, kNan}, {-kInf, kNan}});
+  for (const Intrinsic op : {Intrinsic::Asin, Intrinsic::Acos})
+    expect_values(op, {{0x1.000002p0f, kNan},
+                       {-0x1.000002p0f, kNan},
+                       {2, kNan},
+                       {kMax, kNan},
+                       {kInf, kNan},
+                       {-kInf, kNan}});
   const float pi = 0x1.921fb6p1f;
-  expect_cases({
-      {Cos, 0, 0, 1},
-      {Cos, -0.0f, 0, 1},
-      {Cos, kTiny, 0, 1},
-      {Asin, 1, 0, pi / 2},
-      {Asin, -1, 0, -pi / 2},
-      {Acos, 1, 0, 0},
-      {Acos, -1, 0, pi},
-      {Acos, 0, 0, pi / 2},
-      {Acos, -0.0f, 0, pi / 2},
-      {Atan, kInf, 0, pi / 2},
-      {Atan, -kInf, 0, -pi / 2},
-      {Atan, kMax, 0, pi / 2},
-      {Atan, 1, 0, pi / 4},
-      {Atan, -1, 0, -pi / 4},
-      // Near multiples of pi/2, where most digits of the argument cancel.
-      {Sin, 0x1.6ac5b2p62f, 0, static_cast<float>(std::sin(0x1.6ac5b2p62))},
-      {Cos, 0x1.6ac5b2p62f, 0, static_cast<float>(std::cos(0x1.6ac5b2p62))},
-      {Sin, kMax, 0, static_cast<float>(std::sin(static_cast<double>(kMax)))},
-      {Cos, kMax, 0, static_cast<float>(std::cos(static_cast<double>(kMax)))},
-  });
+  expect_values(Intrinsic::Cos, {{0, 1}, {-0.0f, 1}, {kTiny, 1}});
+  expect_values(Intrinsic::Asin, {{1, pi / 2}, {-1, -pi / 2}});
+  expect_values(Intrinsic::Acos, {{1, 0}, {-1, pi}, {0, pi / 2}, {-0.0f, pi / 2}});
+  expect_values(Intrinsic::Atan,
+                {{kInf, pi / 2}, {-kInf, -pi / 2}, {kMax, pi / 2}, {1, pi / 4}, {-1, -pi / 4}});
+}
+
+// The largest argument, and the one nearest to a multiple of pi/2.
+TEST(MathsSpecialValues, HugeAngles) {
+  for (const float x : {kMax, 0x1.f37c8ap95f}) {
+    const auto wide = static_cast<double>(x);
+    expect_value(Intrinsic::Sin, x, 0, static_cast<float>(std::sin(wide)));
+    expect_value(Intrinsic::Cos, x, 0, static_cast<float>(std::cos(wide)));
+    expect_value(Intrinsic::Tan, x, 0, static_cast<float>(std::tan(wide)));
+  }
 }
 
 TEST(MathsSpecialValues, RootsAndReciprocals) {
-  using enum Intrinsic;
-  expect_cases({
-      {Rsqrt, 0, 0, kInf},
-      {Rsqrt, -0.0f, 0, -kInf},
-      {Rsqrt, kInf, 0, 0},
-      {Rsqrt, -kInf, 0, kNan},
-      {Rsqrt, -1, 0, kNan},
-      {Rsqrt, -kTiny, 0, kNan},
-      {Rsqrt, 4, 0, 0.5f},
-      {Rsqrt, 0x1p-148f, 0, 0x1p74f},
-      {Rsqrt, 0x1p126f, 0, 0x1p-63f},
-      {Recip, 0, 0, kInf},
-      {Recip, -0.0f, 0, -kInf},
-      {Recip, kInf, 0, 0},
-      {Recip, -kInf, 0, -0.0f},
-      {Recip, 1, 0, 1},
-      {Recip, -2, 0, -0.5f},
-      {Recip, kTiny, 0, kInf},
-      {Recip, -kTiny, 0, -kInf},
-      {Recip, 0x1p127f, 0, 0x1p-127f},
-      {Recip, 0x1p-128f, 0, kInf},
-      {Recip, 0x1.000008p-128f, 0, 0x1.fffffp127f},
-      {Recip, kMax, 0, 0x1p-128f},
-  });
-  using Limits = std::numeric_limits<double>;
-  const auto bits = [](Intrinsic op, double x) {
-    return std::bit_cast<uint64_t>(native_maths_f64(op)(x));
-  };
-  const auto expected = [](double x) { return std::bit_cast<uint64_t>(x); };
-  for (const Intrinsic op : {Rsqrt, Recip}) {
-    EXPECT_EQ(bits(op, 0.0), expected(Limits::infinity()));
-    EXPECT_EQ(bits(op, -0.0), expected(-Limits::infinity()));
-    EXPECT_EQ(bits(op, Limits::infinity()), expected(0.0));
-    EXPECT_TRUE(std::isnan(native_maths_f64(op)(Limits::quiet_NaN())));
-  }
-  EXPECT_EQ(bits(Recip, -Limits::infinity()), expected(-0.0));
-  EXPECT_EQ(bits(Recip, Limits::denorm_min()), expected(Limits::infinity()));
-  EXPECT_EQ(bits(Recip, 0x1p1023), expected(0x1p-1023));
-  EXPECT_EQ(bits(Rsqrt, Limits::denorm_min()), expected(0x1p537));
-  EXPECT_TRUE(std::isnan(native_maths_f64(Rsqrt)(-1.0)));
-  EXPECT_TRUE(std::isnan(native_maths_f64(Rsqrt)(-Limits::infinity())));
+  expect_values(Intrinsic::Rsqrt, {{0, kInf},
+                                   {-0.0f, -kInf},
+                                   {kInf, 0},
+                                   {-kInf, kNan},
+                                   {-1, kNan},
+                                   {-kTiny, kNan},
+                                   {4, 0.5f},
+                                   {0x1p-148f, 0x1p74f},
+                                   {0x1p126f, 0x1p-63f}});
+  expect_values(Intrinsic::Recip, {{0, kInf},
+                                   {-0.0f, -kInf},
+                                   {kInf, 0},
+                                   {-kInf, -0.0f},
+                                   {1, 1},
+                                   {-2, -0.5f},
+                                   {kTiny, kInf},
+                                   {-kTiny, -kInf},
+                                   {0x1p127f, 0x1p-127f},
+                                   {0x1p-128f, kInf},
+                                   {0x1.000008p-128f, 0x1.fffffp127f},
+                                   {kMax, 0x1p-128f}});
 }
 
-TEST(MathsSpecialValues, Pow) {
-  using enum Intrinsic;
+TEST(MathsSpecialValues, RootsAndReciprocalsF64) {
+  using Limits = std::numeric_limits<double>;
+  constexpr double kInf64 = Limits::infinity();
+  const auto expect = [](Intrinsic op, double x, double expected) {
+    const double found = native_maths_f64(op)(x);
+    if (std::isnan(expected) && std::isnan(found)) return;
+    EXPECT_EQ(std::bit_cast<uint64_t>(found), std::bit_cast<uint64_t>(expected))
+        << name_of(op) << "(" << x << ") = " << found;
+  };
+  for (const Intrinsic op : {Intrinsic::Rsqrt, Intrinsic::Recip}) {
+    expect(op, 0.0, kInf64);
+    expect(op, -0.0, -kInf64);
+    expect(op, kInf64, 0.0);
+    expect(op, Limits::quiet_NaN(), Limits::quiet_NaN());
+  }
+  expect(Intrinsic::Recip, -kInf64, -0.0);
+  expect(Intrinsic::Recip, Limits::denorm_min(), kInf64);
+  expect(Intrinsic::Recip, 0x1p1023, 0x1p-1023);
+  expect(Intrinsic::Rsqrt, Limits::denorm_min(), 0x1p537);
+  expect(Intrinsic::Rsqrt, -1.0, Limits::quiet_NaN());
+  expect(Intrinsic::Rsqrt, -kInf64, Limits::quiet_NaN());
+}
+
+TEST(MathsSpecialValues, PowOfEverythingToZeroAndOfOne) {
   for (const float x : {0.0f, -0.0f, 1.0f, -1.0f, 7.5f, -7.5f, kTiny, kMax, kInf, -kInf, kNan})
-    expect_cases({{Pow, x, 0, 1}, {Pow, x, -0.0f, 1}, {Pow, 1, x, 1}});
-  for (const float y : {0.5f, 1.0f, 2.0f, kInf, -1.0f, kNan}) expect_cases({{Pow, kNan, y, kNan}});
-  expect_cases({
-      {Pow, 2, kNan, kNan},
-      {Pow, -1, kNan, kNan},
-      {Pow, 0, kNan, kNan},
-      {Pow, kInf, kNan, kNan},
-      {Pow, -1, kInf, 1},
-      {Pow, -1, -kInf, 1},
-      {Pow, 0, 3, 0},
-      {Pow, -0.0f, 3, -0.0f},
-      {Pow, 0, 2, 0},
-      {Pow, -0.0f, 2, 0},
-      {Pow, -0.0f, 2.5f, 0},
-      {Pow, -0.0f, kInf, 0},
-      {Pow, 0, kInf, 0},
-      {Pow, 0, -3, kInf},
-      {Pow, -0.0f, -3, -kInf},
-      {Pow, -0.0f, -2, kInf},
-      {Pow, -0.0f, -2.5f, kInf},
-      {Pow, -0.0f, -kInf, kInf},
-      {Pow, 0, -kInf, kInf},
-      {Pow, 0, kTiny, 0},
-      {Pow, 0, -kTiny, kInf},
-      {Pow, 0.5f, kInf, 0},
-      {Pow, -0.5f, kInf, 0},
-      {Pow, 0.5f, -kInf, kInf},
-      {Pow, 2, kInf, kInf},
-      {Pow, -2, kInf, kInf},
-      {Pow, 2, -kInf, 0},
-      {Pow, -2, -kInf, 0},
-      {Pow, kInf, 3, kInf},
-      {Pow, kInf, -3, 0},
-      {Pow, kInf, kInf, kInf},
-      {Pow, kInf, -kInf, 0},
-      {Pow, -kInf, 3, -kInf},
-      {Pow, -kInf, 2, kInf},
-      {Pow, -kInf, 2.5f, kInf},
-      {Pow, -kInf, -3, -0.0f},
-      {Pow, -kInf, -2, 0},
-      {Pow, -kInf, -2.5f, 0},
-      {Pow, -2, 3, -8},
-      {Pow, -2, 2, 4},
-      {Pow, -2, -1, -0.5f},
-      {Pow, -2, 0.5f, kNan},
-      {Pow, -kTiny, 0.5f, kNan},
-      {Pow, -kMax, 1.5f, kNan},
-      {Pow, -1, 3, -1},
-      {Pow, -1, 4, 1},
-      {Pow, -1, 16777215, -1},
-      {Pow, -1, 16777216, 1},
-      {Pow, -1, 8388609, -1},
-      {Pow, -1, 8388607.5f, kNan},
-      {Pow, -1, kMax, 1},
-      {Pow, -1, 0x1.000002p0f, kNan},
-      {Pow, 2, 127, 0x1p127f},
-      {Pow, 2, 128, kInf},
-      {Pow, 2, -149, kTiny},
-      {Pow, 2, -150, 0},
-      {Pow, -2, 127, -0x1p127f},
-      {Pow, -2, 129, -kInf},
-      {Pow, -2, -149, -kTiny},
-      {Pow, -2, -151, -0.0f},
-      {Pow, kTiny, -1, kInf},
-      {Pow, kTiny, 1, kTiny},
-      {Pow, 0x1.fffffep-1f, -kMax, kInf},
-      {Pow, 0x1.fffffep-1f, kMax, 0},
-      {Pow, 0x1.000002p0f, kMax, kInf},
-      {Pow, kMax, kMax, kInf},
-      {Pow, kMax, -kMax, 0},
-      {Pow, kMax, kTiny, 1},
-  });
+    expect_powers({{x, 0, 1}, {x, -0.0f, 1}, {1, x, 1}});
+}
+
+TEST(MathsSpecialValues, PowWithNan) {
+  for (const float x : {0.5f, -1.0f, 2.0f, kInf, -kInf})
+    expect_powers({{kNan, x, kNan}, {x, kNan, kNan}});
+  expect_powers({{0, kNan, kNan}, {kNan, 1, kNan}});
+}
+
+TEST(MathsSpecialValues, PowOfZero) {
+  expect_powers({{0, 3, 0},
+                 {-0.0f, 3, -0.0f},
+                 {0, 2, 0},
+                 {-0.0f, 2, 0},
+                 {-0.0f, 2.5f, 0},
+                 {-0.0f, kInf, 0},
+                 {0, kInf, 0},
+                 {0, kTiny, 0}});
+  expect_powers({{0, -3, kInf},
+                 {-0.0f, -3, -kInf},
+                 {-0.0f, -2, kInf},
+                 {-0.0f, -2.5f, kInf},
+                 {-0.0f, -kInf, kInf},
+                 {0, -kInf, kInf},
+                 {0, -kTiny, kInf}});
+}
+
+TEST(MathsSpecialValues, PowWithInfinity) {
+  expect_powers({{-1, kInf, 1},
+                 {-1, -kInf, 1},
+                 {0.5f, kInf, 0},
+                 {-0.5f, kInf, 0},
+                 {0.5f, -kInf, kInf},
+                 {2, kInf, kInf},
+                 {-2, kInf, kInf},
+                 {2, -kInf, 0},
+                 {-2, -kInf, 0}});
+  expect_powers({{kInf, 3, kInf},
+                 {kInf, -3, 0},
+                 {kInf, kInf, kInf},
+                 {kInf, -kInf, 0},
+                 {-kInf, 3, -kInf},
+                 {-kInf, 2, kInf},
+                 {-kInf, 2.5f, kInf},
+                 {-kInf, -3, -0.0f},
+                 {-kInf, -2, 0},
+                 {-kInf, -2.5f, 0}});
+}
+
+TEST(MathsSpecialValues, PowOfNegativeNumbers) {
+  expect_powers({{-2, 3, -8},
+                 {-2, 2, 4},
+                 {-2, -1, -0.5f},
+                 {-2, 0.5f, kNan},
+                 {-kTiny, 0.5f, kNan},
+                 {-kMax, 1.5f, kNan},
+                 {-1, 3, -1},
+                 {-1, 4, 1},
+                 {-1, 0x1.000002p0f, kNan}});
+  // Where the last bit of an exponent is a half, a one, a two.
+  expect_powers({{-1, 8388607.5f, kNan},
+                 {-1, 8388609, -1},
+                 {-1, 16777215, -1},
+                 {-1, 16777216, 1},
+                 {-1, kMax, 1}});
+}
+
+TEST(MathsSpecialValues, PowAtTheEndsOfTheRange) {
+  expect_powers({{2, 127, 0x1p127f},
+                 {2, 128, kInf},
+                 {2, -149, kTiny},
+                 {2, -150, 0},
+                 {-2, 127, -0x1p127f},
+                 {-2, 129, -kInf},
+                 {-2, -149, -kTiny},
+                 {-2, -151, -0.0f},
+                 {kTiny, -1, kInf},
+                 {kTiny, 1, kTiny}});
+  expect_powers({{0x1.fffffep-1f, -kMax, kInf},
+                 {0x1.fffffep-1f, kMax, 0},
+                 {0x1.000002p0f, kMax, kInf},
+                 {kMax, kMax, kInf},
+                 {kMax, -kMax, 0},
+                 {kMax, kTiny, 1}});
 }
 
 }  // namespace

@@ -30,20 +30,22 @@ struct TrigFunctions {
 
   static F sin(F x) {
     const F a = B::let(P::magnitude(x));
-    const Reduced part = reduce(a);
-    return finish(a, wave(part, part.quadrant), P::sign(x));
+    const Bool tiny = B::let(a < kTiny);
+    const Reduced part = reduce(without(tiny, a));
+    return finish(a, B::select(tiny, a, wave(part, part.quadrant)), P::sign(x));
   }
 
   static F cos(F x) {
     const F a = B::let(P::magnitude(x));
-    const Reduced part = reduce(a);
+    const Reduced part = reduce(without(a < kTiny, a));
     return finish(a, wave(part, B::let(part.quadrant + 1u)), U(0u));
   }
 
   // In odd quadrants -1 / tan(r), which needs the tangent as a pair.
   static F tan(F x) {
     const F a = B::let(P::magnitude(x));
-    const Reduced part = reduce(a);
+    const Bool tiny = B::let(a < kTiny);
+    const Reduced part = reduce(without(tiny, a));
     const F r = part.hi;
     const F z = B::let(r * r);
     const F cubic = B::let(r * z * P::polynomial(kTan, z));
@@ -54,10 +56,16 @@ struct TrigFunctions {
     const F e = B::fma(-t.lo, y, B::fma(-t.hi, y, F(1.0f)));
     const F cotangent = B::fma(e, y, y);
     const Bool odd = (part.quadrant & 1u) == 1u;
-    return finish(a, B::select(odd, -cotangent, t.hi), P::sign(x));
+    const F result = B::select(odd, -cotangent, t.hi);
+    return finish(a, B::select(tiny, a, result), P::sign(x));
   }
 
  private:
+  // Below this sin(a) and tan(a) round to a. The powers of such an a may be subnormal, which takes
+  // a CPU a hundred times as long as other numbers, so they are made of 0 instead.
+  static constexpr float kTiny = 0x1p-14f;
+  static F without(Bool tiny, F a) { return B::let(B::select(tiny, F(0.0f), a)); }
+
   struct Reduced {
     F hi, lo;
     U quadrant;  // its low two bits count
@@ -93,8 +101,9 @@ struct TrigFunctions {
   }
 
   // a = m 2^s with a whole m < 2^24. m 2^s 2/pi is needed modulo 4 only, so the product starts with
-  // the bit of 2/pi that 2^s moves to the place of 2^1; 96 bits from there leave at least 34 good
-  // ones after the leading zeros (no f32 is closer than 2^-30 to a multiple of pi/2).
+  // the bit of 2/pi that 2^s moves to the place of 2^1. Of 96 bits from there 72 are good, less two
+  // for the quadrant and at most 29 zeros: no f32 is closer than 2^-29.9 quarter turns to a whole
+  // number of them.
   static Reduced reduce_large(U bits) {
     const U skip = B::let((bits >> 23) - 120u);  // of kTwoOverPi, in bits: s + 30
     const Words x = window(skip);

@@ -58,9 +58,7 @@ struct Tally {
   double worst = 0;
   double worst_x = 0, worst_y = 0;
 
-  void add(double error, bool is_rounded, double x, double y) {
-    ++inputs;
-    rounded += is_rounded ? 1 : 0;
+  void add_error(double error, double x, double y) {
     if (error == kWrong) {
       if (wrong++ == 0) std::fprintf(stderr, "  wrong at %a %a\n", x, y);
     } else if (error > worst) {
@@ -91,24 +89,60 @@ Tally run(uint64_t blocks, unsigned threads, const std::function<void(uint64_t, 
   return total;
 }
 
-// Two usual cases without the calls of ulp_error(): numbers that are normal and finite, and exact
-// values that underflow to zero.
-void judge(float result, double exact, double x, double y, Tally& tally) {
-  const uint64_t bits = std::bit_cast<uint64_t>(exact);
-  const uint64_t exponent = (bits >> 52) & 0x7ff;
-  if (exponent >= 1023 - 126 && exponent <= 1023 + 126 && std::fabs(result) < 0x1p127f) {
-    const double unit = std::bit_cast<double>((1023 + 23 - (exponent - 1023)) << 52);  // 1 / ULP
-    const double error = std::fabs(static_cast<double>(result) - exact) * unit;
-    tally.add(result == 0 ? kWrong : error, result == static_cast<float>(exact), x, y);
-  } else if (exponent != 0 && exponent < 1023 - 151 && result == 0 &&
-             std::signbit(result) == std::signbit(exact)) {
-    tally.add(std::fabs(exact) * 0x1p149, true, x, y);
-  } else {
-    const auto nearest = static_cast<float>(exact);
-    tally.add(ulp_error(result, exact),
-              result == nearest || (result != result && nearest != nearest), x, y);
+// One block of arguments and results. Judging in loops without calls and branches costs less than
+// the functions themselves.
+struct Block {
+  size_t count = kBlock;
+  float x[kBlock], y[kBlock], result[kBlock];
+  double exact[kBlock];
+  double error[kBlock];      // kWrong where the kind of the result is wrong
+  uint32_t rounded[kBlock];  // 1: correctly rounded
+
+  void judge() {
+    uint32_t rest = 0;
+    for (size_t i = 0; i < kBlock; ++i) {
+      const uint64_t exponent = (std::bit_cast<uint64_t>(exact[i]) >> 52) & 0x7ff;
+      const float size = std::fabs(result[i]);
+      const bool usual = (exponent >= 1023 - 126) & (exponent <= 1023 + 126) & (size >= 0x1p-126f) &
+                         (size < 0x1p127f);
+      const double value = usual ? exact[i] : 1.0;  // not to round subnormal numbers here
+      const uint64_t unit = usual ? (2 * 1023 + 23 - exponent) << 52 : 0;  // 1 / ULP, as bits
+      error[i] = std::fabs(static_cast<double>(result[i]) - value) * std::bit_cast<double>(unit);
+      error[i] = usual ? error[i] : kUnusual;
+      rounded[i] = result[i] == static_cast<float>(value) ? 1 : 0;
+      rest += usual ? 0 : 1;
+    }
+    for (size_t i = 0; rest != 0 && i < count; ++i)
+      if (error[i] == kUnusual) judge_unusual(i);
   }
-}
+
+  void add_to(Tally& tally) const {
+    double worst = 0;
+    uint32_t sum = 0;
+    for (size_t i = 0; i < count; ++i) worst = std::max(worst, error[i]), sum += rounded[i];
+    tally.inputs += count;
+    tally.rounded += sum;
+    if (worst <= tally.worst) return;
+    for (size_t i = 0; i < count; ++i)
+      tally.add_error(error[i], static_cast<double>(x[i]), static_cast<double>(y[i]));
+  }
+
+ private:
+  static constexpr double kUnusual = -1;
+
+  void judge_unusual(size_t i) {
+    // Exact values that underflow to zero are many and need no rounding.
+    if (std::fabs(exact[i]) < 0x1p-151 && exact[i] != 0 && result[i] == 0 &&
+        std::signbit(result[i]) == std::signbit(exact[i])) {
+      error[i] = std::fabs(exact[i]) * 0x1p149;
+      rounded[i] = 1;
+      return;
+    }
+    const auto nearest = static_cast<float>(exact[i]);
+    error[i] = ulp_error(result[i], exact[i]);
+    rounded[i] = result[i] == nearest || (result[i] != result[i] && nearest != nearest) ? 1 : 0;
+  }
+};
 
 // A reference that is not asked where the answer is far beyond f32: there the C library underflows,
 // which is slow.
@@ -125,65 +159,71 @@ template <class Function, class Reference>
 Tally every_input(const Options& options, Symmetry symmetry, Function function,
                   Reference reference) {
   const uint64_t inputs = (uint64_t{1} << (symmetry == Symmetry::None ? 32 : 31)) / options.stride;
-  return run((inputs + kBlock - 1) / kBlock, options.threads, [&](uint64_t block, Tally& tally) {
-    float x[kBlock], result[kBlock], mirrored[kBlock];
-    const uint64_t first = block * kBlock;
-    const auto count = static_cast<size_t>(std::min<uint64_t>(kBlock, inputs - first));
-    for (size_t i = 0; i < kBlock; ++i)
-      x[i] = std::bit_cast<float>(static_cast<uint32_t>((first + i) * options.stride));
-    for (size_t i = 0; i < kBlock; ++i) result[i] = function(x[i]);
-    if (symmetry != Symmetry::None)
-      for (size_t i = 0; i < kBlock; ++i) mirrored[i] = function(-x[i]);
-    for (size_t i = 0; i < count; ++i) {
-      const auto wide = static_cast<double>(x[i]);
-      const uint64_t rounded_before = tally.rounded;
-      judge(result[i], reference(wide), wide, 0, tally);
-      if (symmetry == Symmetry::None) continue;
-      const float expected = symmetry == Symmetry::Odd ? -result[i] : result[i];
-      const bool same = std::bit_cast<uint32_t>(expected) == std::bit_cast<uint32_t>(mirrored[i]) ||
-                        (expected != expected && mirrored[i] != mirrored[i]);
-      tally.add(same ? 0 : kWrong, tally.rounded != rounded_before, -wide, 0);
+  return run((inputs + kBlock - 1) / kBlock, options.threads, [&](uint64_t number, Tally& tally) {
+    Block b;
+    const uint64_t first = number * kBlock;
+    b.count = static_cast<size_t>(std::min<uint64_t>(kBlock, inputs - first));
+    for (size_t i = 0; i < kBlock; ++i) {
+      b.x[i] = std::bit_cast<float>(static_cast<uint32_t>((first + i) * options.stride));
+      b.y[i] = 0;
     }
+    for (size_t i = 0; i < kBlock; ++i) b.result[i] = function(b.x[i]);
+    for (size_t i = 0; i < kBlock; ++i) b.exact[i] = reference(static_cast<double>(b.x[i]));
+    b.judge();
+    b.add_to(tally);
+    if (symmetry == Symmetry::None) return;
+
+    // The error is that of the other sign, or the whole argument is wrong.
+    const uint32_t flip = symmetry == Symmetry::Odd ? 0x8000'0000 : 0;
+    for (size_t i = 0; i < kBlock; ++i) {
+      const float mirrored = function(-b.x[i]);
+      const bool same =
+          std::bit_cast<uint32_t>(mirrored) == (std::bit_cast<uint32_t>(b.result[i]) ^ flip);
+      b.error[i] = same | ((mirrored != mirrored) & (b.result[i] != b.result[i])) ? 0 : kWrong;
+      b.x[i] = -b.x[i];
+    }
+    b.add_to(tally);
   });
 }
 
 Tally sampled_pow(const Options& options) {
   const std::vector<float> special = vyre::test::special_f32();
-  const auto exact = [](float x, float y) {
-    return std::pow(static_cast<double>(x), static_cast<double>(y));
-  };
-  Tally total;
-  for (const float x : special)
-    for (const float y : special)
-      judge(Log::pow(x, y), exact(x, y), static_cast<double>(x), static_cast<double>(y), total);
-  total.merge(run(options.pairs / kBlock, options.threads, [&](uint64_t block, Tally& tally) {
-    float x[kBlock], y[kBlock], result[kBlock];
-    vyre::test::Random random(block);
-    for (size_t i = 0; i < kBlock; ++i) vyre::test::pow_arguments(random, i % 8, x[i], y[i]);
-    for (size_t i = 0; i < kBlock; ++i) result[i] = Log::pow(x[i], y[i]);
+  const uint64_t pairs = special.size() * special.size();
+  return run((pairs + options.pairs) / kBlock, options.threads, [&](uint64_t number, Tally& tally) {
+    Block b;
+    vyre::test::Random random(number);
+    for (size_t i = 0; i < kBlock; ++i) {
+      const uint64_t index = number * kBlock + i;
+      vyre::test::pow_arguments(random, i % 8, b.x[i], b.y[i]);
+      if (index >= pairs) continue;
+      b.x[i] = special[index / special.size()];
+      b.y[i] = special[index % special.size()];
+    }
+    for (size_t i = 0; i < kBlock; ++i) b.result[i] = Log::pow(b.x[i], b.y[i]);
     for (size_t i = 0; i < kBlock; ++i)
-      judge(result[i], exact(x[i], y[i]), static_cast<double>(x[i]), static_cast<double>(y[i]),
-            tally);
-  }));
-  return total;
+      b.exact[i] = std::pow(static_cast<double>(b.x[i]), static_cast<double>(b.y[i]));
+    b.judge();
+    b.add_to(tally);
+  });
 }
 
 template <class Function, class Reference>
 Tally sampled_f64(const Options& options, Function function, Reference reference) {
-  const auto check = [&](double x, Tally& tally) {
-    const double result = function(x);
-    const long double exact = reference(static_cast<long double>(x));
-    const auto nearest = static_cast<double>(exact);
-    tally.add(ulp_error(result, exact),
-              result == nearest || (result != result && nearest != nearest), x, 0);
-  };
-  Tally total;
-  for (const double x : vyre::test::special_f64()) check(x, total);
-  total.merge(run(options.doubles / kBlock, options.threads, [&](uint64_t block, Tally& tally) {
-    vyre::test::Random random(block);
-    for (size_t i = 0; i < kBlock; ++i) check(std::bit_cast<double>(random.next()), tally);
-  }));
-  return total;
+  const std::vector<double> special = vyre::test::special_f64();
+  return run(options.doubles / kBlock, options.threads, [&](uint64_t number, Tally& tally) {
+    vyre::test::Random random(number);
+    for (size_t i = 0; i < kBlock; ++i) {
+      const uint64_t index = number * kBlock + i;
+      const double x =
+          index < special.size() ? special[index] : std::bit_cast<double>(random.next());
+      const double result = function(x);
+      const long double exact = reference(static_cast<long double>(x));
+      const auto nearest = static_cast<double>(exact);
+      ++tally.inputs;
+      tally.rounded += result == nearest || (result != result && nearest != nearest) ? 1 : 0;
+      tally.add_error(ulp_error(result, exact), x, 0);
+    }
+  });
 }
 
 int failures = 0;
