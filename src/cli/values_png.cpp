@@ -89,7 +89,7 @@ class Reader {
   bool prepare() {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_expand(png_);
-    png_set_interlace_handling(png_);
+    passes_ = png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
     row_bytes_ = png_get_rowbytes(png_, info_);
     channels_ = png_get_channels(png_, info_);
@@ -97,9 +97,11 @@ class Reader {
     return true;
   }
 
-  bool read_rows(png_bytepp rows) {
+  // `pixels` has room for all rows. An interlaced picture comes in several passes over them.
+  bool read_rows(png_bytep pixels) {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
-    png_read_image(png_, rows);
+    for (int pass = 0; pass < passes_; ++pass)
+      for (uint64_t y = 0; y < height_; ++y) png_read_row(png_, pixels + y * row_bytes_, nullptr);
     png_read_end(png_, nullptr);
     return true;
   }
@@ -119,6 +121,7 @@ class Reader {
   uint32_t width_ = 0;
   uint32_t height_ = 0;
   uint32_t pixel_bits_ = 0;
+  int passes_ = 1;
   uint64_t row_bytes_ = 0;
   uint32_t channels_ = 0;
   bool wide_ = false;
@@ -230,14 +233,13 @@ ValueResult decode(const ValueSpec& spec, const std::string& path, Reader& reade
   if (!reader.prepare()) return damaged(path, reader.problem());
   const uint64_t height = reader.height();
   std::vector<png_byte> pixels(height * reader.row_bytes());
-  std::vector<png_bytep> rows(height);
-  for (uint64_t y = 0; y < height; ++y) rows[y] = pixels.data() + y * reader.row_bytes();
-  if (!reader.read_rows(rows.data())) return damaged(path, reader.problem());
+  if (!reader.read_rows(pixels.data())) return damaged(path, reader.problem());
 
   ValueBytes bytes(height * reader.width() * ir::bytes_of(spec.element));
   const Converter converter(spec.element, reader);
   for (uint64_t y = 0; y < height; ++y)
-    converter.row(rows[y], reader.width(), bytes, y * reader.width());
+    converter.row(pixels.data() + y * reader.row_bytes(), reader.width(), bytes,
+                  y * reader.width());
   return bytes;
 }
 
@@ -258,9 +260,11 @@ ValueResult from_png(const ValueSpec& spec, const std::string& path,
       fmt::format("{} of {} x {} pixels", path, reader.height(), reader.width());
   if (auto failure = check_count(spec, count, what)) return std::unexpected(std::move(*failure));
   // Deflate packs at most 1032 bytes into one, so that a small file with a large promise is found
-  // out before anything is allocated. The count is at most 2^32 here.
+  // out before anything is allocated. Each row has a byte for its filter. The count is at most 2^32
+  // here.
   constexpr uint64_t kMostPacked = 1032;
-  if (count * reader.pixel_bits() / 8 > file.size() * kMostPacked)
+  const uint64_t unpacked = reader.height() + count * reader.pixel_bits() / 8;
+  if (unpacked > file.size() * kMostPacked)
     return damaged(path, fmt::format("{} cannot be in {} bytes", what, file.size()));
   return decode(spec, path, reader);
 }
