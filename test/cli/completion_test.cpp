@@ -84,7 +84,7 @@ TEST_F(BashCompletion, IsBash) {
 
 TEST_F(BashCompletion, CommandsAndOptions) {
   EXPECT_THAT(offered({""}),
-              ElementsAre("check", "completion", "explain", "fmt", "print", "version"));
+              ElementsAre("check", "completion", "explain", "fmt", "print", "run", "version"));
   EXPECT_THAT(offered({"c"}), ElementsAre("check", "completion"));
   EXPECT_THAT(offered({"--color", "never", "pr"}), ElementsAre("print"));
   EXPECT_THAT(offered({"--v"}), ElementsAre("--version"));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -154,6 +155,21 @@ Outcome run_program(const std::string& program, std::vector<std::string> argumen
 
 Outcome run_vyre(std::vector<std::string> arguments, const Surroundings& around) {
   return run_program(VYRE_BINARY, std::move(arguments), around);
+}
+
+Outcome run_interrupted(std::vector<std::string> arguments, int after_ms) {
+  const int in = checked(::open("/dev/null", O_RDONLY | O_CLOEXEC), "open");
+  const int out = unnamed_file();
+  const int err = unnamed_file();
+  const int pid = start(VYRE_BINARY, std::move(arguments), {}, {in, out, err});
+  ::usleep(static_cast<unsigned>(after_ms) * 1000);
+  ::kill(pid, SIGINT);
+  ::close(in);
+  Outcome outcome;
+  collect(pid, outcome);
+  outcome.out = read_from_start(out);
+  outcome.err = read_from_start(err);
+  return outcome;
 }
 
 Outcome run_waiting(std::vector<std::string> arguments, const std::function<void(int pid)>& act) {

@@ -38,6 +38,9 @@ Outcome run_vyre(std::vector<std::string> arguments, const Surroundings& around 
 // collects what became of it.
 Outcome run_waiting(std::vector<std::string> arguments, const std::function<void(int pid)>& act);
 
+// Starts vyre and sends it Ctrl-C after a while.
+Outcome run_interrupted(std::vector<std::string> arguments, int after_ms);
+
 // Writes to a reader that has gone away.
 Outcome run_into_broken_pipe(std::vector<std::string> arguments);
 

@@ -40,17 +40,6 @@ TEST(Usage, UnknownCommandNamesTheNearest) {
   EXPECT_THAT(run_vyre({"zzzzzz"}).err, Not(HasSubstr("did you mean")));
 }
 
-TEST(Usage, RunSaysThatItNeedsABackend) {
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"run", "x.vyre"}, {"--color", "never", "run", "x.vyre"}}) {
-    const Outcome outcome = run_vyre(arguments);
-    EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err,
-                HasSubstr("running a program comes with a backend, this build has none"));
-    EXPECT_THAT(outcome.err, HasSubstr("Fix: `vyre check FILE`"));
-  }
-}
-
 TEST(Usage, CommandsOfLaterStagesDoNotExist) {
   for (const char* command : {"plan", "compile", "verify", "devices", "doctor", "bench", "cache"})
     EXPECT_EQ(run_vyre({command}).exit_code, 2) << command;
