@@ -30,7 +30,6 @@ struct Call {
   std::vector<std::string_view> arguments;
 };
 
-struct Generator;
 using Fill = ValueResult (*)(const ValueSpec& spec, const ValueContext& context, const Call& call,
                              uint64_t count);
 
@@ -187,6 +186,7 @@ constexpr std::array<Generator, 5> kGenerators = {{
 
 std::unexpected<Failure> unknown_generator(const Call& call) {
   std::vector<std::string> names;
+  names.reserve(kGenerators.size());
   for (const Generator& generator : kGenerators) names.emplace_back(generator.name);
   const std::string meant = nearest(call.name, names);
   std::string fix = "use zeros(n), ones(n), fill(n,x), iota(n) or random(n,lo,hi)";

@@ -176,7 +176,8 @@ uint64_t float_bits(ir::Type element, double value) {
   const double magnitude = std::fabs(value);
   const int exponent = std::max(std::ilogb(magnitude), format.min_exponent);
   const double scaled = std::ldexp(magnitude, field_bits - exponent);
-  VYRE_CHECK(exponent <= format.max_exponent && scaled == std::floor(scaled));
+  VYRE_CHECK(exponent <= format.max_exponent);
+  VYRE_CHECK(scaled == std::floor(scaled));
   return sign | ((static_cast<uint64_t>(exponent - format.min_exponent) << field_bits) +
                  static_cast<uint64_t>(scaled));
 }
