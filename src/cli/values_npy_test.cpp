@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -161,22 +162,27 @@ TEST(ValuesNpy, RefusesMalformedHeaders) {
     std::string header;
     std::string want;
   };
-  const std::string d = "'descr': '|u1'";
-  const std::string f = "'fortran_order': False";
-  const std::string s = "'shape': (1,)";
+  // $d, $f and $s stand for the three entries.
+  const auto entries = [](std::string header) {
+    for (const auto& [mark, entry] :
+         {std::pair("$d", "'descr': '|u1'"), std::pair("$f", "'fortran_order': False"),
+          std::pair("$s", "'shape': (1,)")})
+      for (size_t at = 0; (at = header.find(mark)) != std::string::npos;)
+        header.replace(at, 2, entry);
+    return header;
+  };
   for (const Case& c : {
            Case{"", "it does not start with `{`"},
            Case{"[]", "it does not start with `{`"},
            Case{"{", "a key is malformed"},
            Case{"{}", "it lacks one of the keys descr, fortran_order and shape"},
-           Case{"{" + d + "," + f + "}", "it lacks one of the keys descr, fortran_order and shape"},
-           Case{"{" + d + "," + f + "," + s, "a comma is missing"},
-           Case{"{" + d + " " + f + "," + s + "}", "a comma is missing"},
-           Case{"{" + d + "," + f + "," + s + "} x", "something follows after `}`"},
-           Case{"{" + d + "," + f + "," + s + "}" + std::string(1, '\0'),
-                "something follows after `}`"},
-           Case{"{" + d + "," + d + "," + s + "}", "it has the key `descr` twice"},
-           Case{"{" + d + "," + f + "," + s + ",'x': 1}", "it has the unknown key `x`"},
+           Case{"{$d,$f}", "it lacks one of the keys descr, fortran_order and shape"},
+           Case{"{$d,$f,$s", "a comma is missing"},
+           Case{"{$d $f,$s}", "a comma is missing"},
+           Case{"{$d,$f,$s} x", "something follows after `}`"},
+           Case{std::string("{$d,$f,$s}\0", 11), "something follows after `}`"},
+           Case{"{$d,$d,$s}", "it has the key `descr` twice"},
+           Case{"{$d,$f,$s,'x': 1}", "it has the unknown key `x`"},
            Case{"{descr: 1}", "a key is malformed"},
            Case{"{'descr' '<f4'}", "a key is malformed"},
            Case{"{'de\\'scr': 1}", "a key is malformed"},
@@ -194,7 +200,7 @@ TEST(ValuesNpy, RefusesMalformedHeaders) {
            Case{"{'shape': (1,", "the value of `shape` is malformed"},
            Case{"{'shape': (18446744073709551616,)}", "the value of `shape` is malformed"},
        })
-    EXPECT_EQ(damage(npy(c.header, "\1")), "in its header, " + c.want) << c.header;
+    EXPECT_EQ(damage(npy(entries(c.header), "\1")), "in its header, " + c.want) << c.header;
 }
 
 TEST(ValuesNpy, HoldsTheCountToTheBuffer) {

@@ -14,9 +14,7 @@
 #include "cli/values_forms.hpp"
 #include "cli/values_number.hpp"
 
-using namespace vyre;
-using namespace vyre::cli;
-
+namespace vyre::cli {
 namespace {
 
 ValueResult read(int form, const ValueSpec& spec, std::span<const std::byte> data) {
@@ -97,19 +95,24 @@ void try_one(int form, const ValueSpec& spec, std::span<const std::byte> data) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 3) return 0;
-  const int form = data[0] % 6;
-  ValueSpec spec{"a", static_cast<ir::Type>(data[1] % ir::kTypeCount), {}};
+void try_input(std::span<const std::byte> input) {
+  if (input.size() < 3) return;
+  const int form = std::to_integer<int>(input[0]) % 6;
+  ValueSpec spec{"a", static_cast<ir::Type>(std::to_integer<int>(input[1]) % ir::kTypeCount), {}};
   // Only a generator makes much of little.
-  if (form == 4) spec.count = data[2];
-  const auto bytes = std::as_bytes(std::span(data, size)).subspan(3);
+  if (form == 4) spec.count = std::to_integer<uint64_t>(input[2]);
+  const auto bytes = input.subspan(3);
   try_one(form, spec, bytes);
-  if (form != 2) return 0;
+  if (form != 2) return;
   ValueBytes mended(bytes.begin(), bytes.end());
   mend_png(mended);
   try_one(form, spec, mended);
+}
+
+}  // namespace
+}  // namespace vyre::cli
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  vyre::cli::try_input(std::as_bytes(std::span(data, size)));
   return 0;
 }
