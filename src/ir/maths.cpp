@@ -146,8 +146,8 @@ FnId MathsLibrary::function(Intrinsic op, Type type) const {
 }
 
 const MathsLibrary& maths_library() {
-  static const MathsLibrary library = build_library();
-  return library;
+  static const MathsLibrary kLibrary = build_library();
+  return kLibrary;
 }
 
 }  // namespace vyre::ir

@@ -37,7 +37,7 @@ struct Native {
     return variable;
   }
   template <class Body>
-  static void if_(bool condition, const Body& body) {
+  static void when(bool condition, const Body& body) {
     if (condition) body();
   }
 
@@ -77,7 +77,7 @@ struct Builder {
   static build::Var var(const Operand& value) { return build::var(value); }
   static Value get(const build::Var& variable) { return variable.value(); }
   template <class Body>
-  static void if_(const Operand& condition, const Body& body) {
+  static void when(const Operand& condition, const Body& body) {
     build::if_(condition, body);
   }
 

@@ -22,9 +22,9 @@ namespace {
 using check::Constant;
 
 const check::CheckedProgram& checked_library() {
-  static const check::Checked checked = check::check(maths_library().program);
-  EXPECT_TRUE(checked.program);
-  return *checked.program;
+  static const check::Checked kChecked = check::check(maths_library().program);
+  EXPECT_TRUE(kChecked.program);
+  return *kChecked.program;
 }
 
 TEST(MathsLibrary, IsAValidProgram) {

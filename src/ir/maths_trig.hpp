@@ -76,7 +76,7 @@ struct TrigFunctions {
     auto hi = B::var(small.hi);
     auto lo = B::var(small.lo);
     auto quadrant = B::var(small.quadrant);
-    B::if_(a > 0x1p16f, [&] {
+    B::when(a > 0x1p16f, [&] {
       const Reduced large = reduce_large(B::let(B::bits32(a)));
       hi = large.hi;
       lo = large.lo;
@@ -147,19 +147,24 @@ struct TrigFunctions {
   static Words window(U skip) {
     std::array<U, 8> w;
     for (size_t i = 0; i < w.size(); ++i) w[i] = U(kTwoOverPi[i]);
-    for (const uint32_t step : {4u, 2u, 1u}) {
-      const Bool move = B::let((skip & (step << 5)) != 0u);
-      // Four words are needed in the end, and one more for each that a later step may skip; after a
-      // skip of four there is no later one.
-      const size_t count = step == 4 ? 4 : 3 + step;
-      for (size_t i = 0; i < count; ++i) w[i] = B::let(B::select(move, w[i + step], w[i]));
-    }
+    // Four words are needed in the end, and before that one more for each that may still be
+    // skipped; after a skip of four there is no other.
+    skip_words<4, 4>(w, skip);
+    skip_words<2, 5>(w, skip);
+    skip_words<1, 4>(w, skip);
     const U shift = B::let(skip & 31u);
     const U back = B::let(31u - shift);
     Words out;
     for (size_t i = 0; i < 3; ++i)
       out.word[i] = B::let((w[i] << shift) | ((w[i + 1] >> 1) >> back));
     return out;
+  }
+
+  // Drops the first kStep words if the bit of `skip` says so; kCount words are left.
+  template <uint32_t kStep, size_t kCount>
+  static void skip_words(std::array<U, 8>& w, U skip) {
+    const Bool move = B::let((skip & (kStep << 5)) != 0u);
+    for (size_t i = 0; i < kCount; ++i) w[i] = B::let(B::select(move, w[i + kStep], w[i]));
   }
 
   // sin(r + quadrant pi/2); the quadrant must be named.
