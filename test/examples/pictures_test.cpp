@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "examples/example.hpp"
+#include "ir/maths.hpp"
+
+namespace vyre::test {
+namespace {
+
+Values life(const Values& in) {
+  const auto size = in.get("size");
+  const size_t w = size[0];
+  const size_t h = size[1];
+  std::vector<uint8_t> world = in.get<uint8_t>("seed");
+  for (uint8_t& cell : world) cell = cell != 0 ? 255 : 0;
+  for (uint32_t generation = 0; generation < 2 * size[2]; ++generation) {
+    std::vector<uint8_t> next(world.size());
+    for (size_t y = 0; y < h; ++y) {
+      for (size_t x = 0; x < w; ++x) {
+        int living = 0;  // in the square of nine fields
+        for (const size_t dy : {h - 1, h, h + 1})
+          for (const size_t dx : {w - 1, w, w + 1})
+            living += world[(y + dy) % h * w + (x + dx) % w] == 255 ? 1 : 0;
+        const uint8_t me = world[y * w + x];
+        const bool lives = living == 3 || (living == 4 && me == 255);
+        next[y * w + x] = lives ? 255 : static_cast<uint8_t>(me * 3 / 4);
+      }
+    }
+    world = std::move(next);
+  }
+  return Values().set("world", world);
+}
+
+Values soup(uint32_t width, uint32_t height, uint32_t pairs) {
+  std::vector<uint8_t> seed;
+  for (const uint32_t number : some_numbers(size_t{width} * height, 0, 3))
+    seed.push_back(static_cast<uint8_t>(number));
+  return Values().set("size", {width, height, pairs}).set("seed", seed);
+}
+
+TEST(Example, Life) {
+  // A glider crosses the edges of the torus and the borders of workgroups.
+  std::vector<uint8_t> seed(20 * 19);
+  for (const size_t cell : {1, 22, 40, 41, 42}) seed[cell] = 1;
+  expect_example("life", life,
+                 {soup(0, 0, 3), soup(1, 1, 1), soup(17, 5, 3), soup(33, 16, 0),
+                  Values().set("size", {20, 19, 8}).set("seed", seed)},
+                 RunLine::InOrder);
+}
+
+Values mandelbrot(const Values& in) {
+  const auto size = in.get("size");
+  const uint32_t limit = in.get("limit")[0];
+  const auto view = in.get<float>("view");
+  const auto log2 = ir::native_maths_f32(ir::Intrinsic::Log2);
+  const auto cos = ir::native_maths_f32(ir::Intrinsic::Cos);
+  std::vector<uint32_t> image;
+  for (uint32_t row = 0; row < size[1]; ++row) {
+    for (uint32_t column = 0; column < size[0]; ++column) {
+      const float scale = view[2] / static_cast<float>(size[1]);
+      const float cx =
+          view[0] + (static_cast<float>(column) - 0.5F * static_cast<float>(size[0])) * scale;
+      const float cy =
+          view[1] + (static_cast<float>(row) - 0.5F * static_cast<float>(size[1])) * scale;
+      float zx = 0;
+      float zy = 0;
+      uint32_t n = 0;
+      for (; n < limit && zx * zx + zy * zy < 64.0F; ++n) {
+        const float x = zx * zx - zy * zy + cx;
+        zy = 2.0F * zx * zy + cy;
+        zx = x;
+      }
+      uint32_t pixel = 0xFF000000;
+      if (n < limit) {
+        const float t = 0.3F + 0.25F * (static_cast<float>(n) + 1.0F -
+                                        log2(0.5F * log2(zx * zx + zy * zy, 0), 0));
+        for (uint32_t channel = 0; channel < 3; ++channel)
+          pixel |= static_cast<uint32_t>(127.5F -
+                                         127.5F * cos(t + std::array{0.0F, 0.7F, 1.4F}[channel], 0))
+                   << (8 * channel);
+      }
+      image.push_back(pixel);
+    }
+  }
+  return Values().set("image", image);
+}
+
+TEST(Example, Mandelbrot) {
+  const auto picture = [](uint32_t width, uint32_t height, uint32_t limit) {
+    return Values()
+        .set("size", {width, height})
+        .set("limit", {limit})
+        .set<float>("view", {-0.745F, 0.113F, 0.02F});
+  };
+  expect_example("mandelbrot", mandelbrot,
+                 {picture(0, 5, 10), picture(1, 1, 0), picture(1, 1, 50), picture(19, 17, 100)},
+                 RunLine::InOrder);
+}
+
+Values heat(const Values& in) {
+  const auto size = in.get("size");
+  const size_t w = size[0];
+  const size_t h = size[1];
+  std::vector<float> plate(w * h);
+  for (size_t x = 0; x < w && h > 0; ++x) plate[x] = 1;
+  for (size_t y = h / 4 + 1; y < h / 2; ++y) plate[y * w] = 1;
+  for (uint32_t t = 0; t < size[2]; ++t) {
+    const std::vector<float> old = plate;
+    for (size_t y = 1; y + 1 < h; ++y)
+      for (size_t x = 1; x + 1 < w; ++x)
+        plate[y * w + x] = 0.25F * ((old[(y - 1) * w + x] + old[(y + 1) * w + x]) +
+                                    (old[y * w + x - 1] + old[y * w + x + 1]));
+  }
+  return Values().set("plate", plate);
+}
+
+TEST(Example, Heat) {
+  expect_example("heat", heat,
+                 {Values().set("size", {0, 0, 3}), Values().set("size", {1, 1, 3}),
+                  Values().set("size", {2, 9, 4}), Values().set("size", {17, 9, 0}),
+                  Values().set("size", {19, 21, 12})},
+                 RunLine::InOrder);
+}
+
+}  // namespace
+}  // namespace vyre::test
