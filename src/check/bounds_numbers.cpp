@@ -175,6 +175,16 @@ Interval Numbers::intrinsic_interval(const IntrinsicCall& e, Interval all) const
   }
 }
 
+namespace {
+
+// Where no lane comes facts contradict each other. What follows from them must not matter there, and
+// arithmetic with the bounds of nothing would be wrong (or divide by zero).
+Interval or_all(Interval narrowed, Interval all) {
+  return narrowed.lo <= narrowed.hi ? narrowed : all;
+}
+
+}  // namespace
+
 Interval Numbers::interval(ExprId id) const {
   const auto type = type_of(id);
   if (!type || !(is_integer(*type) || *type == Type::Bool))
@@ -189,19 +199,21 @@ Interval Numbers::interval(ExprId id) const {
       known = {std::max(known.lo, base.lo + form->offset),
                std::min(known.hi, base.hi + form->offset)};
     }
-    return known;
+    return or_all(known, all);
   }
   if (const auto* builtin = std::get_if<BuiltinRef>(&e))
-    return facts.narrowed(make_symbol(SymbolKind::Builtin,
-                                      static_cast<uint32_t>(builtin->builtin) * 4 + builtin->axis),
-                          builtin_interval(*builtin));
+    return or_all(
+        facts.narrowed(make_symbol(SymbolKind::Builtin,
+                                   static_cast<uint32_t>(builtin->builtin) * 4 + builtin->axis),
+                       builtin_interval(*builtin)),
+        all);
   if (const auto* len = std::get_if<Len>(&e)) {
     const BufferId buffer = len->memory.buffer();
     if (buffer.valid() && s_.facts.buffers[buffer.index()].constant_count) {
       const Wide count = *s_.facts.buffers[buffer.index()].constant_count;
       return {count, count};
     }
-    return facts.narrowed(length_symbol(len->memory), all);
+    return or_all(facts.narrowed(length_symbol(len->memory), all), all);
   }
   if (const auto* load = std::get_if<Load>(&e)) return memory_interval(load->memory, all);
   if (const auto* binary = std::get_if<Binary>(&e)) return binary_interval(*binary, all);

@@ -39,6 +39,13 @@ TEST(Bounds, Guards) {
   EXPECT_EQ(proved("if gid.x < len(data) { work[gid.x] = 1; }"), "0/1");
 }
 
+// What no lane reaches has bounds that contradict each other.
+TEST(Bounds, ContradictingGuards) {
+  EXPECT_EQ(proved("let i = gid.x; if i >= 1 && i < 1 { tile[5 / i] = 1; }"), "0/1");
+  EXPECT_EQ(proved("if gid.x > 3 && gid.x == 0 { tile[100 / gid.x] = 1; }"), "0/1");
+  EXPECT_EQ(proved("if len(work) >= 2 && len(work) < 1 { tile[7 / len(work) | 1] = 1; }"), "0/1");
+}
+
 TEST(Bounds, Neighbours) {
   EXPECT_EQ(proved("let i = gid.x; if i + 1 < len(work) { work[i] = 1; work[i + 1] = 2; }"), "2/2");
   EXPECT_EQ(proved("let i = data[gid.x]; if i + 1 < len(work) { work[i] = 1; work[i + 1] = 2; }"),
