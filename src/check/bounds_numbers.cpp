@@ -177,8 +177,8 @@ Interval Numbers::intrinsic_interval(const IntrinsicCall& e, Interval all) const
 
 namespace {
 
-// Where no lane comes facts contradict each other. What follows from them must not matter there, and
-// arithmetic with the bounds of nothing would be wrong (or divide by zero).
+// Where no lane comes facts contradict each other. What follows from them must not matter there,
+// and arithmetic with the bounds of nothing would be wrong (or divide by zero).
 Interval or_all(Interval narrowed, Interval all) {
   return narrowed.lo <= narrowed.hi ? narrowed : all;
 }

@@ -21,6 +21,12 @@ Token next_token(Lexer& lexer) {
   return token;
 }
 
+// The words that a declaration begins with.
+bool declares(std::string_view word) {
+  if (word.size() < 2) return false;
+  return word == "const" || word == "fn" || word == "let" || word == "var" || buffer_kind(word);
+}
+
 }  // namespace
 
 void Parser::collect_declarations() {
@@ -31,10 +37,15 @@ void Parser::collect_declarations() {
   while (token.kind != TokenKind::End && declared_at_.size() < ir::kMaxStatements) {
     const TokenKind kind = token.kind;
     const std::string_view word = token.text;
-    token = next_token(lexer);
     if (kind == TokenKind::LBrace) ++depth;
     if (kind == TokenKind::RBrace) --depth;
-    if (kind != TokenKind::Name || token.kind != TokenKind::Name) continue;
+    if (kind != TokenKind::Name || !declares(word)) {
+      lexer.skip_unwanted(declares, depth);
+      token = next_token(lexer);
+      continue;
+    }
+    token = next_token(lexer);
+    if (token.kind != TokenKind::Name) continue;
     const Token name = token;
     if (word == "const") {
       token = next_token(lexer);

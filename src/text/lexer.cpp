@@ -118,6 +118,35 @@ Position Lexer::here(uint32_t column, uint32_t length) const {
   return {std::string(file_), line_, column, std::max(length, 1u)};
 }
 
+void Lexer::skip_unwanted(bool (*wanted)(std::string_view), int64_t& depth) {
+  while (at_ < source_.size()) {
+    const char c = source_[at_];
+    size_t bytes = 1;
+    switch (class_of(c)) {
+      case Class::Bad:
+      case Class::Quote: return;
+      case Class::Newline:
+        ++line_;
+        column_ = 1;
+        ++at_;
+        continue;
+      case Class::Letter:
+      case Class::Digit:
+        while (is_word(peek(bytes))) ++bytes;
+        if (class_of(c) == Class::Letter && wanted(source_.substr(at_, bytes))) return;
+        break;
+      case Class::Punctuation:
+        if (c == '/' && peek(1) == '/') return;
+        if (c == '{') ++depth;
+        if (c == '}') --depth;
+        break;
+      case Class::Space: break;
+    }
+    at_ += bytes;
+    column_ += static_cast<uint32_t>(bytes);
+  }
+}
+
 Token Lexer::next() {
   skip_to_token();
   Token token = start_token();

@@ -83,6 +83,10 @@ class Lexer {
   // Reports to `diagnostics` if there is one. Both views must outlive the tokens.
   Lexer(std::string_view source, std::string_view file, Diagnostics* diagnostics);
   Token next();
+  // A fast way through a text for who looks for a few words only: passes over numbers, operators
+  // and names that `wanted` does not want, up to a comment, a string or a bad character. `depth`
+  // goes up and down with the braces on the way.
+  void skip_unwanted(bool (*wanted)(std::string_view), int64_t& depth);
 
  private:
   void skip_to_token();
