@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds for every file in examples/.
+#include <cctype>
+#include <fstream>
 #include <set>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/input.hpp"
-#include "cli/values.hpp"
 #include "examples/example.hpp"
 #include "vyre/text/text.hpp"
 
@@ -75,6 +77,14 @@ TEST(Examples, SayHowToRunThem) {
       EXPECT_NE(in.find(buffer), nullptr) << "the run line gives no input for " << buffer;
     }
   }
+}
+
+TEST(Examples, AreListedInTheReadme) {
+  std::ifstream file(std::filesystem::path(VYRE_SOURCE_DIR) / "README.md");
+  std::ostringstream readme;
+  readme << file.rdbuf();
+  for (const std::string& name : example_names())
+    EXPECT_THAT(readme.str(), testing::HasSubstr("| [" + name + "](examples/" + name + ".vyre) |"));
 }
 
 // A new example needs a test of its results: TEST(Example, RadixSort) for radix_sort.vyre.

@@ -26,6 +26,7 @@ std::vector<Values> numbers_of_sizes(const std::string& name, std::initializer_l
 
 std::vector<Values> matrices(const std::vector<std::array<uint32_t, 3>>& sizes) {
   std::vector<Values> all;
+  all.reserve(sizes.size());
   for (const auto& [rows, inner, columns] : sizes)
     all.push_back(Values()
                       .set("size", {rows, inner, columns})

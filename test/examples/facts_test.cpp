@@ -2,6 +2,7 @@
 // Examples about programs, facts and texts.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string_view>
 
@@ -77,8 +78,8 @@ Values liveness(const Values& in) {
   const size_t blocks = use.size();
   std::vector<uint32_t> live_in(blocks);
   std::vector<uint32_t> live_out(blocks);
-  std::vector<size_t> work;
-  for (size_t b = 0; b < blocks; ++b) work.push_back(b);
+  std::vector<size_t> work(blocks);
+  std::iota(work.begin(), work.end(), 0);
   while (!work.empty()) {
     const size_t b = work.back();
     work.pop_back();
@@ -253,7 +254,8 @@ Values hash_table(const Values& in) {
   std::vector<uint32_t> table(slots);
   std::vector<uint32_t> count(slots);
   for (const auto& [key, times] : counts) {
-    uint32_t slot = static_cast<uint32_t>(uint64_t{key * 0x9E3779B1} * slots >> 32);
+    const uint32_t scattered = key * 0x9E3779B1;
+    auto slot = static_cast<uint32_t>(uint64_t{scattered} * slots >> 32);
     while (table[slot] != 0) slot = (slot + 1) % slots;
     table[slot] = key;
     count[slot] = times;

@@ -112,8 +112,8 @@ Values components(const Values& in) {
 TEST(Example, Components) {
   // A path that is numbered from both ends to the middle.
   Values path;
-  std::vector<uint32_t> order;
-  for (uint32_t v = 0; v < 150; ++v) order.push_back(v % 2 == 0 ? v : 149 - v + 1);
+  std::vector<uint32_t> order(150);
+  for (uint32_t v = 0; v < order.size(); ++v) order[v] = v % 2 == 0 ? v : 150 - v;
   path.set("nodes", {151});
   path.set("from", std::vector<uint32_t>(order.begin(), order.end() - 1));
   path.set("to", std::vector<uint32_t>(order.begin() + 1, order.end()));

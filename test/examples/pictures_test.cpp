@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/values.hpp"
 #include "examples/example.hpp"
 #include "ir/maths.hpp"
 
@@ -42,7 +43,7 @@ Values soup(uint32_t width, uint32_t height, uint32_t pairs) {
 
 TEST(Example, Life) {
   // A glider crosses the edges of the torus and the borders of workgroups.
-  std::vector<uint8_t> seed(20 * 19);
+  std::vector<uint8_t> seed(380);
   for (const size_t cell : {1, 22, 40, 41, 42}) seed[cell] = 1;
   expect_example("life", life,
                  {soup(0, 0, 3), soup(1, 1, 1), soup(17, 5, 3), soup(33, 16, 0),
@@ -97,6 +98,14 @@ TEST(Example, Mandelbrot) {
   expect_example("mandelbrot", mandelbrot,
                  {picture(0, 5, 10), picture(1, 1, 0), picture(1, 1, 50), picture(19, 17, 100)},
                  RunLine::InOrder);
+}
+
+TEST(Example, MandelbrotIsThePictureOfTheReadme) {
+  const auto picture = cli::read_value({.name = "image", .element = ir::Type::U32, .count = {}},
+                                       VYRE_SOURCE_DIR "/docs/images/mandelbrot.png", {});
+  ASSERT_TRUE(picture.has_value()) << picture.error().message;
+  const Values wanted = mandelbrot(Example("mandelbrot").run_inputs());
+  EXPECT_TRUE(*picture == *wanted.find("image"));
 }
 
 Values heat(const Values& in) {
