@@ -266,8 +266,8 @@ std::string render_text(const Diagnostics& diagnostics, const std::vector<Source
   return Renderer(sources, options.color).render(diagnostics);
 }
 
-std::string render_text(std::span<const Finding> findings, const std::vector<SourceText>& sources,
-                        RenderOptions options) {
+std::string render_findings(std::span<const Finding> findings,
+                            const std::vector<SourceText>& sources, RenderOptions options) {
   return Renderer(sources, options.color).render(findings);
 }
 

@@ -162,5 +162,26 @@ TEST(RenderText, ColorOnlyWhenAsked) {
   EXPECT_THAT(colored, HasSubstr("\x1b[1;32m^\x1b[0m\n"));
 }
 
+TEST(RenderText, FindingsHaveTheShapeOfDiagnostics) {
+  const std::vector<Finding> findings = {
+      {.label = "race",
+       .at = {"f.vyre", 2, 3, 2},
+       .message = "write by lane 1",
+       .fix = "a barrier",
+       .notes = {{{"f.vyre", 1, 1, 1}, "and this read"}}},
+      {.label = "error[Timeout 1009]", .at = {}, .message = "too long", .fix = "", .notes = {}}};
+  EXPECT_EQ(render_findings(findings, {{"f.vyre", "ab\n  cd\n"}}),
+            "f.vyre:2:3: race: write by lane 1\n"
+            "    2 |   cd\n"
+            "      |   ^^\n"
+            "f.vyre:1:1: note: and this read\n"
+            "    1 | ab\n"
+            "      | ^\n"
+            "  Fix: a barrier\n"
+            "\n"
+            "error[Timeout 1009]: too long\n");
+  EXPECT_EQ(render_findings({}, {}), "");
+}
+
 }  // namespace
 }  // namespace vyre

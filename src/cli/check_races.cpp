@@ -94,7 +94,7 @@ int run_check_races(App& app, const CheckOptions& options) {
   std::vector<oracle::Race> races;
   std::set<Place> seen;
   uint64_t not_listed = 0;
-  std::optional<std::vector<std::vector<std::byte>>> first_result;
+  std::optional<std::vector<std::vector<std::byte>>> first_result;  // by output slot
   bool same_result = true;
   const InterruptGuard interrupt;
   ProgressBar bar(prepared->checked.program.name);
@@ -113,10 +113,11 @@ int run_check_races(App& app, const CheckOptions& options) {
     for (oracle::Race& race : outcome->races)
       if (seen.insert(place_of(race)).second) races.push_back(std::move(race));
     not_listed = std::max(not_listed, outcome->races_not_listed);
-    if (!first_result)
-      first_result = std::move(outcome->buffers);
-    else
-      same_result = same_result && *first_result == outcome->buffers;
+    std::vector<std::vector<std::byte>> result;
+    for (const std::span<const std::byte> output : outcome->outputs(prepared->checked))
+      result.emplace_back(output.begin(), output.end());
+    if (first_result) same_result = same_result && *first_result == result;
+    first_result = std::move(result);
   }
   bar.clear();
 
@@ -132,8 +133,8 @@ int run_check_races(App& app, const CheckOptions& options) {
   } else {
     std::vector<Finding> findings;
     for (const oracle::Race& race : races) findings.push_back(finding_of(race));
-    App::talk(render_text(findings, {{prepared->name, prepared->text}},
-                          {.color = app.colored(STDERR_FILENO)}));
+    App::talk(render_findings(findings, {{prepared->name, prepared->text}},
+                              {.color = app.colored(STDERR_FILENO)}));
     if (not_listed != 0) App::talk(fmt::format("{} more not shown\n", not_listed));
     if (races.empty())
       app.put(fmt::format("{}: no race under {} schedules{}\n", prepared->name, all.size(),

@@ -210,8 +210,8 @@ int fail(App& app, const Prepared& prepared, const Error& error) {
       .notes = {}};
   if (finding.at.file.empty()) finding.at.file = prepared.name;
   for (const std::string& line : error.context) finding.notes.push_back({{}, line});
-  App::talk(render_text(std::span(&finding, 1), {{prepared.name, prepared.text}},
-                        {.color = app.colored(STDERR_FILENO)}));
+  App::talk(render_findings(std::span(&finding, 1), {{prepared.name, prepared.text}},
+                            {.color = app.colored(STDERR_FILENO)}));
   if (app.json) {
     Json document = app.document(false);
     document["error"] = json_of(error);

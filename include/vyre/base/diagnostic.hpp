@@ -94,8 +94,8 @@ struct Finding {
   std::vector<Note> notes;
 };
 // One after the other, without a count at the end.
-std::string render_text(std::span<const Finding> findings, const std::vector<SourceText>& sources,
-                        RenderOptions options = {});
+std::string render_findings(std::span<const Finding> findings,
+                            const std::vector<SourceText>& sources, RenderOptions options = {});
 // One JSON array of the diagnostics (the command line tool wraps it in its document).
 std::string render_json(const Diagnostics& diagnostics);
 // A SARIF 2.1.0 log; the lists of several files become one run.
