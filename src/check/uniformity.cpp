@@ -230,9 +230,11 @@ class Uniformity {
       edge(node_of(m.local()), to, here);
       return;
     }
+    // A parameter that no call binds counts as the best there could be, like the other arguments of
+    // a function that nobody calls.
     const BufferId buffer = actual(m);
-    if (buffer.valid() &&
-        (p_[buffer].kind == BufferKind::In || p_[buffer].kind == BufferKind::Uniform))
+    if (!buffer.valid() || p_[buffer].kind == BufferKind::In ||
+        p_[buffer].kind == BufferKind::Uniform)
       return;
     raise(to, Level::Lane, here);
   }

@@ -103,6 +103,15 @@ TEST(Barriers, InDivergentFlow) {
       "");
 }
 
+// Each call is judged with its buffers; without a call there is nothing to judge.
+TEST(Levels, BuffersOfFunctionsThatNobodyCalls) {
+  const std::string_view next =
+      "fn next(b : buffer u32[]) -> u32 { let x = grid_load(b[b[0]]); return x; }";
+  EXPECT_EQ(errors(in_program("", next)), "");
+  EXPECT_EQ(errors(in_program("let x = next(data);", next)), "");
+  EXPECT_EQ(errors(in_program("let x = next(work);", next)), "V073");
+}
+
 TEST(Barriers, InFunctions) {
   const std::string_view sync = "fn sync(c : u32) { if c == 1 { barrier grid; } }";
   EXPECT_EQ(errors(in_program("sync(data[0]); sync(1);", sync)), "");
