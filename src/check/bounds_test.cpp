@@ -41,9 +41,9 @@ TEST(Bounds, Guards) {
 
 // What no lane reaches has bounds that contradict each other.
 TEST(Bounds, ContradictingGuards) {
-  EXPECT_EQ(proved("let i = gid.x; if i >= 1 && i < 1 { tile[5 / i] = 1; }"), "0/1");
+  EXPECT_EQ(proved("let i = gid.x; if i >= 1 && i < 1 { tile[500 / i] = 1; }"), "0/1");
   EXPECT_EQ(proved("if gid.x > 3 && gid.x == 0 { tile[100 / gid.x] = 1; }"), "0/1");
-  EXPECT_EQ(proved("if len(work) >= 2 && len(work) < 1 { tile[7 / len(work) | 1] = 1; }"), "0/1");
+  EXPECT_EQ(proved("if len(work) >= 2 && len(work) < 1 { tile[700 / len(work) | 1] = 1; }"), "0/1");
 }
 
 TEST(Bounds, Neighbours) {
