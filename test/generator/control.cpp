@@ -182,6 +182,7 @@ void Maker::for_statement() {
     return p_.add(IntLiteral{n, negative, type});
   };
   For loop;
+  LocalId changed;
   switch (rnd_.below(4)) {
     case 0:
     case 1: {
@@ -192,9 +193,15 @@ void Maker::for_statement() {
       break;
     }
     case 2: {
-      // Bounds the body may change: they count as they were.
+      // A bound that the body changes: it counts as it was.
       loop.first = number(0);
-      const ExprId limit = expr(type, level, 1);
+      std::vector<LocalId> all;
+      for (size_t i = 0; i < visible_.size(); ++i)
+        if (visible_[i].assignable && visible_[i].array == 0 && visible_[i].type == type &&
+            visible_[i].level == level && (i >= frozen_ || level == Level::Lane))
+          all.push_back(visible_[i].id);
+      if (!all.empty()) changed = rnd_.pick(all);
+      const ExprId limit = changed.valid() ? reference(changed) : expr(type, level, 1);
       loop.last = p_.add(IntrinsicCall{Intrinsic::Min, {limit, number(trips), {}}});
       break;
     }
@@ -212,6 +219,7 @@ void Maker::for_statement() {
   const Within more(multiplier_, multiplier_ * (trips + 1));
   loop.body = meeting_block(entry, [&] {
     visible_.push_back({loop.variable, type, level, false, 0});
+    if (changed.valid()) emit(Assign{changed, BinaryOp::Add, u32(1)});
     statements(1 + rnd_.below(4));
   });
   emit(loop);

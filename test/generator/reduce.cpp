@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "generator/reduce_tree.hpp"
 #include "vyre/check/check.hpp"
 #include "vyre/text/text.hpp"
 
@@ -19,58 +20,6 @@ using namespace ir;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-void each_statement(const Program& p, Block block, const std::function<void(StmtId)>& visit) {
-  for (const StmtId id : p.items(block)) {
-    visit(id);
-    for_each_block(p[id], [&](Block inner) { each_statement(p, inner, visit); });
-  }
-}
-
-void each_statement(const Program& p, const std::function<void(StmtId)>& visit) {
-  for (const Fn& fn : p.fns) each_statement(p, fn.body, visit);
-  each_statement(p, p.body, visit);
-}
-
-// A list of statements: the body of the program or of a function, or a block of a statement.
-struct Place {
-  enum class Kind : uint8_t { Body, Fn, Stmt } kind = Kind::Body;
-  uint32_t index = 0;
-  int which = 0;  // of the statement's blocks
-};
-
-Block& block_at(Program& p, const Place& place) {
-  if (place.kind == Place::Kind::Body) return p.body;
-  if (place.kind == Place::Kind::Fn) return p.fns[place.index].body;
-  Stmt& st = p.stmts[place.index];
-  if (auto* s = std::get_if<If>(&st)) return place.which == 0 ? s->then_block : s->else_block;
-  if (auto* s = std::get_if<For>(&st)) return s->body;
-  if (auto* s = std::get_if<While>(&st)) return s->body;
-  if (auto* s = std::get_if<Nested>(&st)) return s->body;
-  if (auto* s = std::get_if<Region>(&st)) return s->body;
-  return std::get<Fixpoint>(st).body;
-}
-
-std::vector<Place> places_of(const Program& p) {
-  std::vector<Place> all = {{Place::Kind::Body, 0, 0}};
-  for (uint32_t i = 0; i < p.fns.size(); ++i) all.push_back({Place::Kind::Fn, i, 0});
-  each_statement(p, [&](StmtId id) {
-    int which = 0;
-    for_each_block(p[id], [&](Block) { all.push_back({Place::Kind::Stmt, id.value, which++}); });
-  });
-  return all;
-}
-
-// The nodes that belong to the program, and who refers to each.
-std::vector<ExprId> live_expressions(const Program& p) {
-  std::vector<ExprId> all;
-  const std::function<void(ExprId)> walk = [&](ExprId id) {
-    all.push_back(id);
-    for_each_operand(p, p[id], walk);
-  };
-  each_statement(p, [&](StmtId id) { for_each_operand(p, p[id], walk); });
-  return all;
-}
 
 class Reducer {
  public:
@@ -84,6 +33,7 @@ class Reducer {
       better |= remove_statements();
       better |= unwrap_statements();
       better |= remove_together();
+      better |= keep_effects();
       better |= remove_unused();
       better |= shrink_grid();
       better |= simplify_expressions();
@@ -236,7 +186,40 @@ class Reducer {
     return better;
   }
 
+  // A statement becomes an atomic or a call in it.
+  bool keep_effects() {
+    bool better = false;
+    std::vector<StmtId> all;
+    each_statement(best_.program, [&](StmtId id) { all.push_back(id); });
+    for (size_t n = 0; n < all.size() && !over(); ++n) {
+      if (std::holds_alternative<Eval>(best_.program[all[n]])) continue;
+      std::vector<ExprId> effects;
+      const std::function<void(ExprId)> walk = [&](ExprId id) {
+        const Expr& e = best_.program[id];
+        if (std::holds_alternative<Atomic>(e) || std::holds_alternative<Call>(e))
+          effects.push_back(id);
+        for_each_operand(best_.program, e, walk);
+      };
+      for_each_operand(best_.program, best_.program[all[n]], walk);
+      for (const ExprId id : effects) {
+        Generated candidate = best_;
+        candidate.program.stmts[all[n].index()] = Eval{id};
+        if (!accept(std::move(candidate))) continue;
+        better = true;
+        all.clear();
+        each_statement(best_.program, [&](StmtId left) { all.push_back(left); });
+        break;
+      }
+    }
+    return better;
+  }
+
   // ---- expressions
+
+  static bool is_literal(const Expr& e) {
+    return std::holds_alternative<IntLiteral>(e) || std::holds_alternative<FloatLiteral>(e) ||
+           std::holds_alternative<BoolLiteral>(e);
+  }
 
   static std::vector<Expr> simpler(const Program& p, ExprId id, Type type,
                                    const check::CheckedProgram& checked) {
@@ -262,6 +245,12 @@ class Reducer {
     });
     if (type == Type::U32 && !std::holds_alternative<BuiltinRef>(e))
       all.push_back(BuiltinRef{Builtin::Gid, 0});
+    // Operands of other types, too; a cast itself has none but its own.
+    if (!std::holds_alternative<Cast>(e))
+      for_each_operand(p, e, [&](ExprId operand) {
+        const auto from = checked.expr_types[operand.index()];
+        if (from && *from != type && !is_literal(p[operand])) all.push_back(Cast{type, operand});
+      });
     return all;
   }
 
@@ -309,30 +298,6 @@ class Reducer {
       if (!(candidate.program == best_.program)) better |= accept(std::move(candidate));
     }
     return better;
-  }
-
-  template <class Visit>
-  static void each_memory(Program& p, const Visit& visit) {
-    for (Expr& e : p.exprs) {
-      if (auto* x = std::get_if<Len>(&e)) visit(x->memory);
-      if (auto* x = std::get_if<Load>(&e)) visit(x->memory);
-      if (auto* x = std::get_if<Atomic>(&e)) visit(x->memory);
-      if (auto* x = std::get_if<UniformLoad>(&e)) visit(x->memory);
-    }
-    for (Stmt& s : p.stmts) {
-      if (auto* x = std::get_if<Store>(&s)) visit(x->memory);
-      if (auto* x = std::get_if<AsyncCopy>(&s)) {
-        visit(x->dst);
-        visit(x->src);
-      }
-      if (auto* x = std::get_if<Collective>(&s)) {
-        visit(x->src);
-        visit(x->dst);
-      }
-    }
-    for (Memory& m : p.memory_lists) visit(m);
-    for (Arg& arg : p.args)
-      if (auto* m = std::get_if<Memory>(&arg)) visit(*m);
   }
 
   // The program has been read anew, so that every node in it is alive: a mention is a use.
@@ -461,12 +426,6 @@ class Reducer {
 Generated reduce(const Generated& from, const std::function<bool(const Generated&)>& still_fails,
                  const ReduceOptions& options) {
   return Reducer(from, still_fails, options).run();
-}
-
-size_t statement_count(const Program& program) {
-  size_t count = 0;
-  each_statement(program, [&](StmtId) { ++count; });
-  return count;
 }
 
 }  // namespace vyre::generator

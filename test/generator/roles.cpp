@@ -105,10 +105,9 @@ void Maker::restore(const std::vector<State>& entry) {
       needed = std::max(needed.value_or(*scope), *scope);
   if (!needed) return;
   Scope scope = *needed;
-  if (rnd_.one_in(4) && scope != Scope::Grid) {
-    const Scope wider = scope == Scope::Subgroup ? Scope::Workgroup : Scope::Grid;
-    if (can_meet(wider)) scope = wider;
-  }
+  const auto wider = [&] { return scope == Scope::Subgroup ? Scope::Workgroup : Scope::Grid; };
+  if (!can_meet(scope) || (rnd_.one_in(4) && scope != Scope::Grid && can_meet(wider())))
+    scope = wider();
   emit_barrier(scope);
   states_ = entry;
 }
