@@ -126,7 +126,8 @@ ExprId Maker::branch_condition(Level level, bool again) {
   const Level flow = again ? std::max(flow_, level) : flow_;
   const Within inside(flow_, flow);
   std::optional<ExprId> load;
-  if (rnd_.one_in(3)) load = uniform_load(rnd_.one_in(2) ? Scope::Grid : Scope::Workgroup);
+  if (rnd_.one_in(again ? 2 : 3))
+    load = uniform_load(rnd_.one_in(2) ? Scope::Grid : Scope::Workgroup);
   if (load) {
     const bool grid = std::get<UniformLoad>(p_[*load]).scope == Scope::Grid;
     if (!grid && level == Level::Grid) load.reset();
@@ -290,6 +291,19 @@ bool Maker::return_statement() {
     return true;
   }
   if (!options_.returns || !may_end_) return false;
+  some_ended_ = true;
+  if (rnd_.one_in(5)) {
+    // Whole workgroups.
+    const Level level = std::max(flow_, Level::Workgroup);
+    const ExprId group =
+        flow_ <= Level::Workgroup
+            ? binary({BinaryOp::Eq, group_id(), u32(rnd_.below(lanes_ / group_lanes_ + 1ULL))})
+            : condition(level);
+    const Within flow(flow_, level);
+    const Block body = block([&] { emit(Return{}); });
+    emit(If{group, body, {}});
+    return true;
+  }
   const uint64_t modulus = 2 + rnd_.below(5);
   const ExprId some = binary(
       {BinaryOp::Eq, binary({BinaryOp::Rem, lane_id(), u32(modulus)}), u32(rnd_.below(modulus))});
@@ -302,7 +316,6 @@ bool Maker::return_statement() {
     });
     emit(If{chosen, body, {}});
   }
-  some_ended_ = true;
   return true;
 }
 

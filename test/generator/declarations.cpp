@@ -193,7 +193,8 @@ void Maker::declare_buffers() {
                      .constant = fixed,
                      .uniform = b.kind == BufferKind::Uniform,
                      .shared = b.kind == BufferKind::Shared,
-                     .atomics = !fixed && b.kind != BufferKind::WriteOnly});
+                     .atomics = !fixed && b.kind != BufferKind::WriteOnly &&
+                                (options_.wide_atomics || bytes_of(b.element) != 8)});
   }
   states_.assign(mems_.size(), {});
   for (size_t i = 0; i < mems_.size(); ++i)

@@ -343,6 +343,8 @@ std::optional<ExprId> Maker::own_atomic(Type type) {
   Atomic atomic;
   atomic.op =
       type == Type::F32 ? rnd_.pick(kFloat) : static_cast<AtomicOp>(rnd_.below(kAtomicCount - 1));
+  if (type == Type::F32 && atomic.op == AtomicOp::Add && !options_.float_atomics)
+    atomic.op = AtomicOp::Exchange;
   atomic.memory = mems_[mem].memory;
   atomic.index = own_index(mem);
   for (int i = 0; i < arity_of(atomic.op); ++i)

@@ -33,7 +33,7 @@ static_assert(kExpressions.size() + 1 == std::variant_size_v<Expr>);
 
 // Shapes that the division of a program into segments has to survive, and some that are easy to get
 // wrong.
-constexpr std::array<std::string_view, 36> kShapes = {
+constexpr std::array<std::string_view, 39> kShapes = {
     "endless loop left by return",
     "uniform loop without barrier that ends lanes",
     "variable changed in a loop with a grid barrier",
@@ -70,6 +70,9 @@ constexpr std::array<std::string_view, 36> kShapes = {
     "buffer without elements",
     "loop over a bound that the body changes",
     "subgroup operation in an if of a subgroup",
+    "return of whole workgroups",
+    "trap of whole workgroups",
+    "trap of all lanes",
 };
 
 class Features {
@@ -245,8 +248,8 @@ class Features {
       add("barrier {}", name_of(barrier->scope));
     else if (const auto* collective = std::get_if<Collective>(&st))
       add("collective {}", name_of(collective->op));
-    else if (const auto* trap = std::get_if<Trap>(&st); trap && trap->tag >= 60'000)
-      shape("unmatched trap");
+    else if (const auto* trap = std::get_if<Trap>(&st))
+      traps(id, *trap);
     else if (const auto* assign = std::get_if<Assign>(&st); assign && assign->op)
       add("assignment {}=", spelling_of(*assign->op));
     else if (const auto* store = std::get_if<Store>(&st))
@@ -273,6 +276,11 @@ class Features {
     for_each_block(st, [&](Block b) { block(b, inner); });
   }
 
+  void traps(StmtId id, const Trap& trap) {
+    if (trap.tag >= 60'000) shape("unmatched trap");
+    if (trap.tag < 60'000 && flow(id) == Level::Grid) shape("trap of all lanes");
+  }
+
   void stores(const Store& store) {
     const auto* kind = store.memory.kind == Memory::Kind::Buffer ? "buffer" : "local";
     add("store {}", kind);
@@ -292,6 +300,10 @@ class Features {
       shape("if of a workgroup with a workgroup barrier");
     if (inside == Level::Workgroup && holds<Trap>(branch.then_block))
       shape("trap in an if of a workgroup");
+    if (inside == Level::Workgroup && !in_fn_ && std::holds_alternative<Return>(p_[items.front()]))
+      shape("return of whole workgroups");
+    if (inside == Level::Workgroup && std::holds_alternative<Trap>(p_[items.front()]))
+      shape("trap of whole workgroups");
     if (inside == Level::Lane && uniform_load_in(branch.condition))
       shape("uniform load inside a condition of one lane");
     if (inside == Level::Lane && in_fn_ && holds<Return>(branch.then_block))
@@ -354,6 +366,9 @@ class Features {
       const bool shared = buffer.valid() && p_[buffer].kind == BufferKind::Shared;
       add("atomic {} {}", name_of(x->op), shared ? "shared" : "buffer");
       add("order {}", name_of(x->order));
+      const auto value = checked_.expr_types[id.index()];
+      if (value) add("atomic on {}", name_of(*value));
+      if (value == Type::F32) add("f32 {}", name_of(x->op));
     }
     if (const auto* x = std::get_if<Call>(&e)) {
       ++calls_[x->fn.value];
@@ -395,6 +410,10 @@ std::vector<std::string> all_features() {
   for (int i = 0; i < kAtomicCount; ++i)
     for (const auto* where : {"shared", "buffer"})
       all.push_back(fmt::format("atomic {} {}", name_of(static_cast<AtomicOp>(i)), where));
+  for (const Type type : {Type::U32, Type::I32, Type::U64, Type::I64, Type::F32})
+    all.push_back(fmt::format("atomic on {}", name_of(type)));
+  for (const AtomicOp op : {AtomicOp::Add, AtomicOp::Exchange, AtomicOp::Load})
+    add("f32", name_of(op));
   for (int i = 0; i < 4; ++i) add("order", name_of(static_cast<MemoryOrder>(i)));
   for (int i = 0; i < kSubgroupOpCount; ++i) add("subgroup", name_of(static_cast<SubgroupOp>(i)));
   for (int i = 0; i < kBuiltinCount; ++i) add("builtin", name_of(static_cast<Builtin>(i)));

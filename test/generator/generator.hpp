@@ -23,7 +23,7 @@ namespace vyre::generator {
 
 // What a program may contain. A backend that lacks something switches it off.
 struct GeneratorOptions {
-  uint32_t size = 40;  // about how many statements
+  uint32_t size = 60;  // about how many statements
   bool grid_barriers = true;
   bool workgroup_barriers = true;
   bool shared = true;
@@ -35,6 +35,8 @@ struct GeneratorOptions {
   bool collectives = true;
   bool functions = true;
   bool atomics = true;
+  bool wide_atomics = true;   // on u64 and i64
+  bool float_atomics = true;  // atomic_add on f32; load, store and exchange are always there
   bool async = true;
   bool floats = true;
   bool transcendental = true;

@@ -276,7 +276,8 @@ class Maker {
   size_t frozen_ = 0;  // locals before this one keep their value unless they are per lane
   uint16_t next_tag_ = 0;
   bool unmatched_ = false;
-  bool ordered_ = true;  // atomics may have memory orders
+  bool trap_rich_ = false;  // many lanes wait and end
+  bool ordered_ = true;     // atomics may have memory orders
   FnInfo* fn_ = nullptr;
   std::vector<State> fn_entry_;
   std::vector<LocalId> params_;

@@ -114,11 +114,19 @@ void Maker::trap_if(uint16_t tag) {
   };
   some_ended_ = true;
   if (fn_ != nullptr) fn_->traps = true;
+  // All lanes, now and then: the grid goes on at a resume with nobody to lead it there.
+  if (rnd_.one_in(20)) return emit(Trap{tag, value(Type::U32, Level::Lane)});
   if (!by_group) return inner();
   const Level level = std::max(flow_, Level::Workgroup);
-  const ExprId chosen = condition(level);
+  const bool whole = rnd_.one_in(3);
+  const ExprId chosen =
+      whole ? binary({BinaryOp::Eq, group_id(), u32(rnd_.below(lanes_ / group_lanes_ + 1ULL))})
+            : condition(level);
   const Within flow(flow_, level);
-  const Block body = block(inner);
+  const Block body = block([&] {
+    if (!whole) return inner();
+    emit(Trap{tag, value(Type::U32, Level::Lane)});
+  });
   emit(If{chosen, body, {}});
 }
 
@@ -224,6 +232,7 @@ Generated Maker::run() {
   may_end_ = !plant_pending_;
   ordered_ = !plant_pending_;
   unmatched_ = options_.unmatched_traps && !plant_pending_ && rnd_.one_in(16);
+  trap_rich_ = options_.traps && rnd_.one_in(8);
   if (options_.functions) make_functions();
   some_ended_ = false;
   main_program();
@@ -262,6 +271,8 @@ constexpr std::array kSwitches = {
     Switch{"collectives", &GeneratorOptions::collectives},
     Switch{"functions", &GeneratorOptions::functions},
     Switch{"atomics", &GeneratorOptions::atomics},
+    Switch{"wide_atomics", &GeneratorOptions::wide_atomics},
+    Switch{"float_atomics", &GeneratorOptions::float_atomics},
     Switch{"async", &GeneratorOptions::async},
     Switch{"floats", &GeneratorOptions::floats},
     Switch{"transcendental", &GeneratorOptions::transcendental},

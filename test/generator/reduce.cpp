@@ -34,6 +34,7 @@ class Reducer {
       better |= unwrap_statements();
       better |= remove_together();
       better |= keep_effects();
+      better |= shorten_lists();
       better |= remove_unused();
       better |= shrink_grid();
       better |= simplify_expressions();
@@ -167,15 +168,17 @@ class Reducer {
         for_each_block(best_.program[items[at]], [&](Block) { ++blocks; });
         for (int which = 0; which < blocks; ++which) {
           Generated candidate = best_;
-          Block& block = block_at(candidate.program, place);
-          const auto old = candidate.program.items(block);
+          const auto old = candidate.program.items(block_at(candidate.program, place));
           std::vector<StmtId> left(old.begin(), old.end());
-          const auto inside = insides(candidate.program, left[at])[static_cast<size_t>(which)];
+          auto inside = insides(candidate.program, left[at])[static_cast<size_t>(which)];
+          // Only regions and meetings of the grid stand at the top; others need a region.
+          if (place.kind == Place::Kind::Body && !top_level_stands(candidate.program, inside)) {
+            if (std::holds_alternative<Region>(candidate.program[left[at]])) continue;
+            const Block wrapped = candidate.program.add_block(inside);
+            inside = {candidate.program.add(Region{"main", wrapped})};
+          }
           left.erase(left.begin() + static_cast<ptrdiff_t>(at));
           left.insert(left.begin() + static_cast<ptrdiff_t>(at), inside.begin(), inside.end());
-          // Only regions and meetings of the grid stand at the top.
-          if (place.kind == Place::Kind::Body && !top_level_stands(candidate.program, left))
-            continue;
           block_at(candidate.program, place) = candidate.program.add_block(left);
           if (!accept(std::move(candidate))) continue;
           better = true;
@@ -184,6 +187,26 @@ class Reducer {
       }
     }
     return better;
+  }
+
+  // A fixpoint over fewer buffers.
+  bool shorten_lists() {
+    std::vector<StmtId> all;
+    each_statement(best_.program, [&](StmtId id) {
+      if (std::holds_alternative<Fixpoint>(best_.program[id])) all.push_back(id);
+    });
+    for (size_t n = 0; n < all.size(); ++n) {
+      const auto listed = best_.program.memories(std::get<Fixpoint>(best_.program[all[n]]).buffers);
+      for (size_t i = 0; i < listed.size() && listed.size() > 1; ++i) {
+        Generated candidate = best_;
+        std::vector<Memory> left(listed.begin(), listed.end());
+        left.erase(left.begin() + static_cast<ptrdiff_t>(i));
+        const Range range = candidate.program.add_memories(left);
+        std::get<Fixpoint>(candidate.program.stmts[all[n].index()]).buffers = range;
+        if (accept(std::move(candidate))) return true;
+      }
+    }
+    return false;
   }
 
   // A statement becomes an atomic or a call in it.

@@ -414,6 +414,14 @@ bool Maker::try_statement(uint64_t pick) {
 void Maker::statement() {
   if (budget_ == 0) return;
   --budget_;
+  // What makes the hard programs would be rare by chance alone.
+  if (loop_ && loop_->level != Level::Lane && rnd_.one_in(6) && jump_statement()) return;
+  if (loop_ && rnd_.one_in(6)) {
+    const Scope scope = rnd_.one_in(2) ? Scope::Grid : Scope::Workgroup;
+    if (can_meet(scope)) return emit_barrier(scope);
+  }
+  if (trap_rich_ && rnd_.one_in(5) && (rnd_.one_in(3) ? return_statement() : trap_statement()))
+    return;
   for (int tries = 0; tries < 6; ++tries)
     if (try_statement(rnd_.below(34))) return;
   let_statement(true);
