@@ -397,8 +397,11 @@ ExprId Maker::expr(Type type, Level level, int depth) {
 
 // Something that is true about as often as not.
 ExprId Maker::condition(Level level) {
-  if (!rnd_.one_in(3)) return expr(Type::Bool, level, 2);
-  const ExprId x = level == Level::Lane ? lane_id() : expr(Type::U32, level, 1);
+  if (rnd_.one_in(2)) return expr(Type::Bool, level, 2);
+  // Data, if there is any: literals would decide it once and for all.
+  ExprId x = level == Level::Lane ? lane_id() : expr(Type::U32, level, 1);
+  if (rnd_.one_in(2))
+    if (const auto known = local(Type::U32, level)) x = *known;
   const uint64_t modulus = 2 + rnd_.below(3);
   return binary({rnd_.one_in(2) ? BinaryOp::Eq : BinaryOp::Ne,
                  binary({BinaryOp::Rem, x, u32(modulus)}), u32(rnd_.below(modulus))});

@@ -98,8 +98,7 @@ void Maker::make_function(Level needs) {
   fns_.push_back(std::move(fn));
 }
 
-// Without a call nothing says which buffers a parameter stands for, and the checker has to assume
-// the worst; so functions that nobody calls go.
+// What would never run.
 void Maker::drop_uncalled() {
   std::vector<bool> called(p_.fns.size());
   const std::function<void(ExprId)> in_expr = [&](ExprId id) {

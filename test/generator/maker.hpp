@@ -275,6 +275,7 @@ class Maker {
   int depth_of_index_ = 0;
   size_t frozen_ = 0;  // locals before this one keep their value unless they are per lane
   uint16_t next_tag_ = 0;
+  bool calm_ = false;  // no lane ends before the others
   bool unmatched_ = false;
   bool trap_rich_ = false;  // many lanes wait and end
   bool ordered_ = true;     // atomics may have memory orders

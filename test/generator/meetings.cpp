@@ -198,7 +198,7 @@ void Maker::main_program() {
       }
       if (!last) return;
       for (size_t i = 0; i < visible_.size(); ++i)
-        if (visible_.size() < 8 || rnd_.one_in(2)) observe(visible_[i]);
+        if (visible_.size() < 16 || rnd_.one_in(2)) observe(visible_[i]);
     });
     lane_local_ = local_local_ = group_local_ = {};
     return p_.add(Region{last ? "main" : fresh("part"), body});
@@ -228,6 +228,9 @@ Generated Maker::run() {
   choose_grid();
   declare_consts();
   declare_buffers();
+  // Some programs in which no lane ever ends: they can do what must not depend on that.
+  calm_ = rnd_.one_in(5);
+  if (calm_) options_.returns = options_.traps = options_.unmatched_traps = false;
   plant_pending_ = options_.plant_race;
   may_end_ = !plant_pending_;
   ordered_ = !plant_pending_;

@@ -48,6 +48,7 @@ void Maker::let_statement(bool mutable_local) {
                                   declared ? std::optional(type) : std::nullopt);
   emit(Let{local, id});
   visible_.push_back({local, type, level, mutable_local, 0});
+  if (rnd_.one_in(3)) observe(visible_.back());
 }
 
 bool Maker::assign_statement() {
@@ -247,10 +248,15 @@ bool Maker::last_arriver_statement() {
 // ---- what a lane has computed becomes visible
 
 void Maker::observe(const LocalInfo& info) {
-  if (in_fn_ || info.array != 0) return;
-  ExprId bits = reference(info.id);
+  if (in_fn_) return;
+  // Of an array one element.
+  const uint64_t element = rnd_.below(std::max(info.array, 1U));
+  const auto value_of = [&] {
+    return info.array == 0 ? reference(info.id) : p_.add(Load{Memory::of(info.id), u32(element)});
+  };
+  ExprId bits = value_of();
   if (info.type == Type::U64 || info.type == Type::I64)
-    bits = binary({BinaryOp::Xor, bits, binary({BinaryOp::Shr, reference(info.id), u32(32)})});
+    bits = binary({BinaryOp::Xor, bits, binary({BinaryOp::Shr, value_of(), u32(32)})});
   if (info.type != Type::U32) bits = p_.add(Cast{Type::U32, bits});
   const State own{.role = Role::Own};
   const Mem mem{.memory = Memory::of(observed_), .element = Type::U32, .count = lanes_};
@@ -261,13 +267,11 @@ void Maker::observe(const LocalInfo& info) {
 }
 
 bool Maker::observe_statement() {
-  std::vector<size_t> all;
-  for (size_t i = 0; i < visible_.size(); ++i)
-    if (visible_[i].array == 0) all.push_back(i);
-  if (all.empty() || in_fn_) return false;
+  if (visible_.empty() || in_fn_) return false;
   // The latest more often: nobody else may use them.
-  const size_t k = static_cast<size_t>(std::max(rnd_.below(all.size()), rnd_.below(all.size())));
-  observe(visible_[all[k]]);
+  const size_t n = visible_.size();
+  const size_t k = static_cast<size_t>(std::max(rnd_.below(n), rnd_.below(n)));
+  observe(visible_[k]);
   return true;
 }
 
@@ -275,6 +279,9 @@ bool Maker::observe_statement() {
 
 bool Maker::collective_statement() {
   if (!options_.collectives || !can_meet(Scope::Grid) || in_fn_) return false;
+  // A collective takes part when every lane has ended; whether it is reached at all must then be
+  // known without a lane to ask.
+  if (depth_ > 1 && !calm_) return false;
   Collective c;
   if (twins_ && rnd_.one_in(2)) {
     const bool numbers = is_number(p_[twins_->first].element);
@@ -383,7 +390,7 @@ bool Maker::try_statement(uint64_t pick) {
     case 12: return single_statement();
     case 13: return rnd_.one_in(2) ? ticket_statement() : last_arriver_statement();
     case 14: return observe_statement();
-    case 15: return rnd_.one_in(3) && collective_statement();
+    case 15: return collective_statement();
     case 16: return async_statement();
     case 17:
     case 18:
