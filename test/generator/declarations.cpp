@@ -191,7 +191,6 @@ void Maker::declare_buffers() {
                      .readable = b.kind != BufferKind::WriteOnly,
                      .writable = !fixed,
                      .constant = fixed,
-                     .uniform = b.kind == BufferKind::Uniform,
                      .shared = b.kind == BufferKind::Shared,
                      .atomics = !fixed && b.kind != BufferKind::WriteOnly &&
                                 (options_.wide_atomics || bytes_of(b.element) != 8)});

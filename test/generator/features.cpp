@@ -222,7 +222,7 @@ class Features {
     });
   }
 
-  void loop_shapes(StmtId id, Block body, ExprId condition) {
+  void loop_shapes(Block body, ExprId condition) {
     const Level inside = p_.items(body).empty() ? Level::Lane : flow(p_.items(body).front());
     if (inside == Level::Grid && !in_fn_ && holds<Return>(body) && !has_barrier(body))
       shape("uniform loop without barrier that ends lanes");
@@ -237,7 +237,6 @@ class Features {
     if (load == Scope::Grid) shape("while with grid_load");
     if (load == Scope::Workgroup) shape("while with workgroup_load");
     if (load == Scope::Grid && holds<Break>(body)) shape("while with grid_load and break");
-    (void)id;
   }
 
   void statement(StmtId id, Around around) {
@@ -259,12 +258,12 @@ class Features {
     else if (const auto* fix = std::get_if<Fixpoint>(&st))
       fixpoints(*fix, around);
     else if (const auto* loop = std::get_if<For>(&st)) {
-      loop_shapes(id, loop->body, {});
+      loop_shapes(loop->body, {});
       bounds(*loop);
       if (loop->step.valid()) add("for {}", "step");
       if (loop->unroll) add("for {}", "unroll");
     } else if (const auto* loop_while = std::get_if<While>(&st))
-      loop_shapes(id, loop_while->body, loop_while->condition);
+      loop_shapes(loop_while->body, loop_while->condition);
     jumps(id, around);
     Around inner = around;
     if (std::holds_alternative<For>(st) || std::holds_alternative<While>(st)) {

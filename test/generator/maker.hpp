@@ -51,7 +51,6 @@ struct Mem {
   bool readable = true;
   bool writable = false;
   bool constant = false;  // `in` and `uniform`: loads are as uniform as their index
-  bool uniform = false;
   bool shared = false;
   bool atomics = false;
 };

@@ -216,7 +216,6 @@ void Maker::main_program() {
       }
     }
   }
-  // The declaration order of C++ arguments does not matter here: one statement at a time.
   const StmtId last = region(options_.size, true);
   items_.push_back(last);
   top = std::exchange(items_, {});
