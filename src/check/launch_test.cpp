@@ -41,7 +41,7 @@ class Launches : public ::testing::Test {
 TEST_F(Launches, GridFromTheOverClause) {
   const auto l = launch(
       "program p { workgroup 64; over len(a) * 2; in a : u32[]; out o : u32[1]; o[0] = a[0]; }",
-      {4 * 100});
+      {400});
   ASSERT_TRUE(l.has_value());
   EXPECT_THAT(l->grid, ElementsAre(4, 1, 1));
   EXPECT_THAT(l->counts, ElementsAre(100, 1));
@@ -51,13 +51,13 @@ TEST_F(Launches, GridFromTheLargestWrittenBuffer) {
   const std::string text =
       "program p { workgroup 64; in a : u32[]; inout b : u8[]; out o : u32[3]; o[0] = a[0]; b[0] = "
       "1; }";
-  const auto l = launch(text, {4 * 1000, 65});
+  const auto l = launch(text, {4000, 65});
   ASSERT_TRUE(l.has_value());
   EXPECT_THAT(l->grid, ElementsAre(2, 1, 1));
   // Without one: the largest of all; at least one lane.
   const std::string reads =
       "program p { workgroup 64; in a : u32[]; persistent b : u32[]; b[0] = a[0]; }";
-  EXPECT_THAT(launch(reads, {4 * 129, 4})->grid, ElementsAre(3, 1, 1));
+  EXPECT_THAT(launch(reads, {516, 4})->grid, ElementsAre(3, 1, 1));
   EXPECT_THAT(launch(reads, {0, 0})->grid, ElementsAre(1, 1, 1));
 }
 

@@ -132,6 +132,7 @@ int run_check_races(App& app, const CheckOptions& options) {
     app.put_document(document);
   } else {
     std::vector<Finding> findings;
+    findings.reserve(races.size());
     for (const oracle::Race& race : races) findings.push_back(finding_of(race));
     App::talk(render_findings(findings, {{prepared->name, prepared->text}},
                               {.color = app.colored(STDERR_FILENO)}));

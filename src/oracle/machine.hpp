@@ -101,7 +101,7 @@ class Machine : private HandlerBuffers {
   };
 
   // ---- schedule.cpp: which lane runs
-  std::unique_ptr<Group> start_group(uint64_t id);
+  std::unique_ptr<Group> start_group(uint64_t n);
   Result<void> check_memory(uint64_t groups) const;
   void keep_or_finish(std::unique_ptr<Group> group);
   [[nodiscard]] uint64_t group_bytes() const;
@@ -114,7 +114,7 @@ class Machine : private HandlerBuffers {
 
   // ---- execute.cpp: what a lane does
   // Runs at most `budget` statements. True: the lane could go on.
-  bool run_lane(Group& group, uint32_t lane, uint64_t budget);
+  bool run_lane(Group& group, uint32_t index, uint64_t budget);
   bool poll(Pc pc);
   MemoryView view(MemoryRow row, Group& group, uint64_t* frame);
   static MemoryRow resolve(MemoryRow row, const uint64_t* frame) {
@@ -129,8 +129,8 @@ class Machine : private HandlerBuffers {
   Accessor accessor(const Group& group, uint32_t lane, Pc pc) const;
 
   // ---- meet.cpp: what happens where lanes meet
-  void arrive(Group& group, uint32_t lane, ir::Scope scope);
-  void leave(Group& group, uint32_t lane, LaneState state);
+  void arrive(Group& group, uint32_t index, ir::Scope scope);
+  void leave(Group& group, uint32_t index, LaneState state);
   void complete_subgroup(Group& group, uint32_t subgroup);
   void subgroup_operation(Group& group, uint32_t subgroup, const Instr& instr);
   void complete_workgroup(Group& group);
