@@ -256,11 +256,11 @@ Bits select_bits(Bits condition, Bits a, Bits b) {
 template <Intrinsic Op, class T>
 Bits maths_function(Bits a, Bits b, Bits /*c*/) {
   if constexpr (std::is_same_v<T, float>) {
-    static const MathsF32 fn = native_maths_f32(Op);
-    return pack(fn(unpack<float>(a), unpack<float>(b)));
+    static const MathsF32 kFn = native_maths_f32(Op);
+    return pack(kFn(unpack<float>(a), unpack<float>(b)));
   } else {
-    static const MathsF64 fn = native_maths_f64(Op);
-    return pack(fn(unpack<double>(a)));
+    static const MathsF64 kFn = native_maths_f64(Op);
+    return pack(kFn(unpack<double>(a)));
   }
 }
 
@@ -286,11 +286,11 @@ Bits convert(Bits a, Bits /*b*/, Bits /*c*/) {
   if constexpr (std::is_same_v<To, bool>) {
     return pack(x != 0);
   } else if constexpr (std::is_floating_point_v<From> && kIsInteger<To>) {
-    // Truncates, saturates, NaN gives 0. Both limits as floats: the lower one is exact, the upper
-    // one rounds up to the power of two that is the first value too large.
+    // Truncates, saturates, NaN gives 0. Both limits are exact as floats: the upper one is the
+    // power of two that is the first value too large.
     if (std::isnan(x)) return 0;
     const From low = static_cast<From>(std::numeric_limits<To>::min());
-    const From beyond = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * From{2};
+    const From beyond = std::ldexp(From{1}, std::numeric_limits<To>::digits);
     if (x <= low) return pack(std::numeric_limits<To>::min());
     if (x >= beyond) return pack(std::numeric_limits<To>::max());
     return pack(static_cast<To>(x));

@@ -226,8 +226,8 @@ class Compiler {
           step();
           with_temporaries([&] { return value(s.value); });
         },
-        [&](const If& s) { if_(s); }, [&](const For& s) { for_(s); },
-        [&](const While& s) { while_(s); },
+        [&](const If& s) { compile_if(s); }, [&](const For& s) { compile_for(s); },
+        [&](const While& s) { compile_while(s); },
         [&](const Break&) {
           step();
           breaks_.push_back(emit_jump(Op::Jump));
@@ -236,7 +236,8 @@ class Compiler {
           step();
           continues_.push_back(emit_jump(Op::Jump));
         },
-        [&](const Return& s) { return_(s); }, [&](const Nested& s) { compile_block(s.body); },
+        [&](const Return& s) { compile_return(s); },
+        [&](const Nested& s) { compile_block(s.body); },
         [&](const Region& s) { compile_block(s.body); },
         [&](const Barrier& s) {
           step();
@@ -323,7 +324,7 @@ class Compiler {
     });
   }
 
-  void if_(const If& s) {
+  void compile_if(const If& s) {
     step();
     const Slot condition = with_temporaries([&] { return value(s.condition); });
     const Pc skip = emit_jump(Op::JumpUnless, condition);
@@ -349,7 +350,7 @@ class Compiler {
     return std::exchange(breaks_, outer_breaks);
   }
 
-  void while_(const While& s) {
+  void compile_while(const While& s) {
     const Pc top = here();
     step();
     const Slot condition = with_temporaries([&] { return value(s.condition); });
@@ -360,7 +361,7 @@ class Compiler {
     for (const Pc jump : breaks) land(jump);
   }
 
-  void for_(const For& s) {
+  void compile_for(const For& s) {
     step();
     const Slot mark = next_;
     const Slot variable = new_slots();
@@ -387,7 +388,7 @@ class Compiler {
     next_ = mark;
   }
 
-  void return_(const Return& s) {
+  void compile_return(const Return& s) {
     step();
     if (!in_fn_) {
       emit(Op::End);

@@ -42,7 +42,8 @@ Machine::Machine(const check::CheckedProgram& checked, const Code& code,
 uint64_t Machine::group_bytes() const {
   const uint64_t subgroups =
       (lanes_per_group_ + options_.subgroup_size - 1) / options_.subgroup_size;
-  return sizeof(Group) + uint64_t{lanes_per_group_} * (sizeof(Lane) + 8 * code_.frame_slots) +
+  return sizeof(Group) +
+         uint64_t{lanes_per_group_} * (sizeof(Lane) + 8 * uint64_t{code_.frame_slots}) +
          code_.shared_bytes + subgroups * sizeof(Group::Subgroup);
 }
 
