@@ -204,7 +204,17 @@ class CommandLine {
     if (!rest.empty()) return app_.fail(unexpected(rest.front(), command, help));
     if (chosen.empty() && error.get_name() == "RequiredError")
       return app_.fail({kExitUsage, "a command is missing", help});
-    return app_.fail({kExitUsage, error.what(), help});
+    return app_.fail({kExitUsage, reason(error), help});
+  }
+
+  // CLI11 says "Could not convert: --seed = abc".
+  static std::string reason(const CLI::ParseError& error) {
+    const std::string_view text = error.what();
+    constexpr std::string_view kStart = "Could not convert: ";
+    const size_t equals = text.find(" = ");
+    if (!text.starts_with(kStart) || equals == std::string_view::npos) return std::string(text);
+    return fmt::format("{} takes a whole number, not '{}'",
+                       text.substr(kStart.size(), equals - kStart.size()), text.substr(equals + 3));
   }
 
   [[nodiscard]] Failure unknown_command(const std::string& word) const {

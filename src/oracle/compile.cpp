@@ -10,7 +10,7 @@
 
 #include "base/check.hpp"
 #include "base/match.hpp"
-#include "oracle/code.hpp"
+#include "oracle/emitter.hpp"
 
 namespace vyre::oracle {
 
@@ -21,13 +21,9 @@ namespace {
 constexpr Slot kResultSlot = 1;
 constexpr Slot kFirstParam = 2;
 
-class Compiler {
+class Compiler : private Emitter {
  public:
-  explicit Compiler(const check::CheckedProgram& checked)
-      : c_(checked),
-        p_(checked.program),
-        slots_(p_.locals.size(), 0),
-        arrays_(p_.locals.size(), 0) {}
+  explicit Compiler(const check::CheckedProgram& checked) : Emitter(checked) {}
 
   Code run() {
     declare_memories();
@@ -49,15 +45,6 @@ class Compiler {
   }
 
  private:
-  struct CallSite {
-    FnId fn;
-    Slot boundary = 0;
-  };
-  struct Body {
-    uint32_t slots = 0;
-    std::vector<CallSite> calls;
-  };
-
   uint32_t frame_need(const Body& body, const std::vector<Body>& fns,
                       std::vector<std::optional<uint32_t>>& need) {
     uint32_t most = body.slots;
@@ -68,107 +55,6 @@ class Compiler {
     }
     return most;
   }
-
-  // ---- memories
-
-  void declare_memories() {
-    for (uint32_t i = 0; i < p_.buffers.size(); ++i) {
-      const Buffer& b = p_.buffers[i];
-      MemoryInfo info{.element = b.element, .memory = Memory::of(BufferId{i})};
-      if (b.kind == BufferKind::Shared) {
-        info.kind = MemoryInfo::Kind::Shared;
-        info.count = *c_.buffers[i].constant_count;
-        info.offset = code_.shared_bytes;
-        code_.shared_bytes += (info.count * bytes_of(b.element) + 7) / 8 * 8;
-      }
-      code_.memories.push_back(info);
-    }
-    first_table_ = static_cast<uint32_t>(code_.memories.size());
-    for (uint32_t i = 0; i < p_.consts.size(); ++i) {
-      MemoryInfo info{.kind = MemoryInfo::Kind::Table,
-                      .element = p_.consts[i].type,
-                      .memory = Memory::of(ConstId{i}),
-                      .count = c_.constants[i].size(),
-                      .offset = code_.tables.size()};
-      const uint32_t size = bytes_of(info.element);
-      code_.tables.resize(code_.tables.size() + info.count * size);
-      for (size_t k = 0; k < info.count; ++k)
-        store_element(info.element, code_.tables.data() + info.offset + k * size,
-                      c_.constants[i][k].bits);
-      code_.memories.push_back(info);
-    }
-  }
-
-  [[nodiscard]] MemoryRow row_of(Memory m) const {
-    switch (m.kind) {
-      case Memory::Kind::Buffer: return m.index;
-      case Memory::Kind::Table: return first_table_ + m.index;
-      case Memory::Kind::Local:
-        return p_[m.local()].kind == Local::Kind::Array ? arrays_[m.index]
-                                                        : kParam | slots_[m.index];
-    }
-    return 0;
-  }
-
-  [[nodiscard]] Type element_of(Memory m) const {
-    switch (m.kind) {
-      case Memory::Kind::Buffer: return p_[m.buffer()].element;
-      case Memory::Kind::Table: return p_[m.table()].type;
-      case Memory::Kind::Local: return *c_.local_types[m.index];
-    }
-    return Type::U32;
-  }
-
-  // ---- emitting
-
-  [[nodiscard]] Pc here() const { return static_cast<Pc>(code_.instrs.size()); }
-
-  Instr& emit(Op op, ExprId expr = {}) {
-    Instr instr;
-    instr.op = op;
-    code_.instrs.push_back(instr);
-    code_.stmts.push_back(stmt_);
-    code_.exprs.push_back(expr);
-    return code_.instrs.back();
-  }
-  void step() { emit(Op::Step).a = stmt_.value; }
-  Pc emit_jump(Op op, Slot condition = 0) {
-    emit(op).a = condition;
-    return here() - 1;
-  }
-  void land(Pc jump) { code_.instrs[jump].target = here(); }
-
-  Slot new_slots(uint32_t n = 1) {
-    const Slot slot = next_;
-    next_ += n;
-    body_.slots = std::max(body_.slots, next_);
-    return slot;
-  }
-
-  Slot scalar(ScalarFn fn, Slot a, Slot b = 0, Slot c = 0) {
-    VYRE_CHECK(fn != nullptr);
-    const Slot dst = new_slots();
-    Instr& i = emit(Op::Scalar);
-    i.dst = dst;
-    i.a = a;
-    i.b = b;
-    i.c = c;
-    i.fn = fn;
-    return dst;
-  }
-  void copy(Slot dst, Slot src) {
-    Instr& i = emit(Op::Copy);
-    i.dst = dst;
-    i.a = src;
-  }
-  Slot constant(uint64_t bits) {
-    const Slot dst = new_slots();
-    Instr& i = emit(Op::Constant);
-    i.dst = dst;
-    i.imm = bits;
-    return dst;
-  }
-  void barrier(Scope scope) { emit(Op::Barrier).scope = scope; }
 
   // ---- bodies
 
@@ -577,17 +463,8 @@ class Compiler {
     return dst;
   }
 
-  const check::CheckedProgram& c_;
-  const Program& p_;
-  Code code_;
-  uint32_t first_table_ = 0;
-  std::vector<Slot> slots_;        // by LocalId, in the frame of its function
-  std::vector<MemoryRow> arrays_;  // by LocalId
-  Body body_;
-  Slot next_ = 0;
   bool in_fn_ = false;
   int depth_ = 0;  // branches, loops and fixpoints around the current statement
-  StmtId stmt_;
   std::vector<Pc> breaks_, continues_;
   std::vector<std::pair<Pc, FnId>> calls_;
   std::vector<Pc> traps_;

@@ -14,6 +14,7 @@ using Access = Race::Access;
 namespace {
 
 constexpr uint64_t kAllGroups = ~uint64_t{0};
+constexpr uint32_t kNoSubgroup = ~uint32_t{0};  // of an async copy
 // Unordered accesses that one element remembers. More readers than this of one element between two
 // barriers lose the oldest of them.
 constexpr size_t kMaxRecords = 64;
@@ -72,7 +73,7 @@ RaceDetector::Record RaceDetector::record(const Accessor& by, Access access) {
            .group = by.group,
            .phase = phase_,
            .group_epoch = group.epoch,
-           .subgroup = by.subgroup.value_or(~uint32_t{0}),
+           .subgroup = by.subgroup.value_or(kNoSubgroup),
            .subgroup_epoch = 0,
            .time = 0,
            .lane = by.lane,
@@ -93,7 +94,7 @@ bool RaceDetector::ordered(const Record& earlier, const Record& later) const {
   if (earlier.phase < later.phase) return true;
   if (earlier.group == later.group) {
     if (earlier.group_epoch < later.group_epoch) return true;
-    if (earlier.subgroup == later.subgroup && earlier.subgroup != ~uint32_t{0} &&
+    if (earlier.subgroup == later.subgroup && earlier.subgroup != kNoSubgroup &&
         earlier.subgroup_epoch < later.subgroup_epoch)
       return true;
   }
@@ -108,6 +109,7 @@ bool RaceDetector::ordered(const Record& earlier, const Record& later) const {
   if (const auto time = knows(earlier.who); time && earlier.time <= *time) return true;
   if (const auto epoch = knows(group_key(earlier.group)); epoch && earlier.group_epoch < *epoch)
     return true;
+  if (earlier.subgroup == kNoSubgroup) return false;
   const auto epoch = knows(subgroup_key(earlier.group, earlier.subgroup));
   return epoch && earlier.subgroup_epoch < *epoch;
 }

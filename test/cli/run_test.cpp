@@ -133,6 +133,7 @@ TEST_F(Run, BadDataIsExplained) {
   fails({"--in", "a=@-", "--in", "k=@-"}, "stdin can be read only once", 2);
   fails({"--grid", "x"}, "--grid takes one to three whole numbers", 2);
   fails({"--timeout", "-1"}, "--timeout takes seconds", 2);
+  fails({"--seed", "abc"}, "--seed takes a whole number, not 'abc'", 2);
   EXPECT_THAT(run({"--in", "a=[1]", "--in", "kk=[1]"}).err, HasSubstr("did you mean `k`?"));
 }
 

@@ -69,7 +69,7 @@ struct Streams {
 int start(const std::string& program, std::vector<std::string> arguments,
           const std::vector<std::string>& environment, Streams streams) {
   std::vector<std::string> variables = {"PATH=" + std::string(std::getenv("PATH")), "TERM=xterm",
-                                        "LC_ALL=C", "HOME=/nonexistent"};
+                                        "LC_ALL=C", "HOME=/dev/null"};
   variables.insert(variables.end(), environment.begin(), environment.end());
   arguments.insert(arguments.begin(), program);
   std::vector<char*> argv;
