@@ -26,7 +26,7 @@ std::string text_of(const FormatSet& value) {
 std::string text_of(TimingQuality value) {
   return std::string(name_of(value));
 }
-const std::string& text_of(const std::string& value) {
+std::string text_of(const std::string& value) {
   return value;
 }
 
@@ -66,11 +66,13 @@ std::string_view name_of(TimingQuality quality) {
 
 #define VYRE_DESCRIBE(type, name, initial) {#name, text_of(described.name)},
 
-Description describe(const Capabilities& described) {
+Description describe(const Capabilities& capabilities) {
+  const auto& described = capabilities;
   return {VYRE_CAPABILITY_FIELDS(VYRE_DESCRIBE)};
 }
 
-Description describe(const DeviceProfile& described) {
+Description describe(const DeviceProfile& profile) {
+  const auto& described = profile;
   return {VYRE_DEVICE_PROFILE_FIELDS(VYRE_DESCRIBE)};
 }
 

@@ -51,9 +51,10 @@ Result<Extent> extent_of(const ir::Buffer& buffer, const BufferFacts& facts) {
   Extent extent{.element_size = ir::bytes_of(buffer.element), .alignment = 0, .byte_len = {}};
   const auto alignment = preferred_alignment(facts.align, extent.element_size);
   if (!alignment) return std::unexpected(alignment.error());
-  const auto byte_len = static_byte_len(facts.constant_count, extent.element_size);
-  if (!byte_len) return std::unexpected(byte_len.error());
   extent.alignment = *alignment;
+  if (!facts.constant_count) return extent;
+  const auto byte_len = static_byte_len(*facts.constant_count, extent.element_size);
+  if (!byte_len) return std::unexpected(byte_len.error());
   extent.byte_len = *byte_len;
   return extent;
 }
@@ -130,15 +131,13 @@ Result<uint32_t> preferred_alignment(uint64_t hint, uint32_t element_size) {
   return std::max(static_cast<uint32_t>(hint), std::bit_ceil(element_size));
 }
 
-Result<std::optional<uint64_t>> static_byte_len(std::optional<uint64_t> element_count,
-                                                uint32_t element_size) {
-  if (!element_count) return std::nullopt;
+Result<uint64_t> static_byte_len(uint64_t element_count, uint32_t element_size) {
   uint64_t bytes = 0;
-  if (__builtin_mul_overflow(*element_count, uint64_t{element_size}, &bytes))
+  if (__builtin_mul_overflow(element_count, uint64_t{element_size}, &bytes))
     return std::unexpected(
         failure(ErrorCode::InvalidProgram,
                 fmt::format("a buffer of {} elements of {} bytes has more than {} bytes",
-                            *element_count, element_size, UINT64_MAX),
+                            element_count, element_size, UINT64_MAX),
                 "declare fewer elements"));
   return bytes;
 }

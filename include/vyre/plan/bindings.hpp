@@ -66,10 +66,8 @@ Result<BindingPlan> plan_bindings(const check::CheckedProgram& checked);
 // the hint is 0 (none) or a power of two below 2^32.
 Result<uint32_t> preferred_alignment(uint64_t hint, uint32_t element_size);
 
-// Bytes of `element_count` elements; none if the count is not known before the dispatch.
-// InvalidProgram if they are more than 2^64-1.
-Result<std::optional<uint64_t>> static_byte_len(std::optional<uint64_t> element_count,
-                                                uint32_t element_size);
+// Bytes of a buffer with a constant count; InvalidProgram if they are more than 2^64-1.
+Result<uint64_t> static_byte_len(uint64_t element_count, uint32_t element_size);
 
 // Elements in the bytes that a caller gave; 0 means empty. InvalidArgument if they are not whole
 // elements, LimitExceeded for more than 2^32-1, which is never cut to a smaller count.
