@@ -36,6 +36,7 @@ enum class Op : uint8_t {
   ForNext,    // a += step (imm) and to target, unless that reaches b
   Call,       // to target; the return address goes to slot dst
   Return,     // to the address in slot a
+  Retire,     // unless a: this lane takes no part in subgroup operations any more
   End,        // this lane ends
   Trap,       // a = value, b = tag, c = target if there is a resume, else kNoTarget
   CopyAsync,  // a = row of Code::copies
@@ -115,6 +116,7 @@ struct Code {
   bool ordered_atomics = false;  // some atomic is not relaxed
 };
 
-Code compile(const check::CheckedProgram& checked);
+// `live`: a local of the program; a lane in which it is false takes no part in subgroup operations.
+Code compile(const check::CheckedProgram& checked, ir::LocalId live = {});
 
 }  // namespace vyre::oracle

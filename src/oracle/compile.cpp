@@ -23,7 +23,7 @@ constexpr Slot kFirstParam = 2;
 
 class Compiler : private Emitter {
  public:
-  explicit Compiler(const check::CheckedProgram& checked) : Emitter(checked) {}
+  Compiler(const check::CheckedProgram& checked, LocalId live) : Emitter(checked), live_(live) {}
 
   Code run() {
     declare_memories();
@@ -163,6 +163,11 @@ class Compiler : private Emitter {
     const Slot slot = new_slots();
     slots_[s.local.index()] = slot;
     copy(slot, with_temporaries([&] { return value(s.value); }));
+    retire(s.local);
+  }
+
+  void retire(LocalId local) {
+    if (live_.valid() && local == live_) emit(Op::Retire).a = slots_[local.index()];
   }
 
   void array(const DeclareArray& s) {
@@ -187,6 +192,7 @@ class Compiler : private Emitter {
            const Slot v = value(s.value);
            return s.op ? scalar(scalar_fn(*s.op, *c_.local_types[s.local.index()]), slot, v) : v;
          }));
+    retire(s.local);
   }
 
   void store(const Store& s) {
@@ -463,6 +469,7 @@ class Compiler : private Emitter {
     return dst;
   }
 
+  LocalId live_;
   bool in_fn_ = false;
   int depth_ = 0;  // branches, loops and fixpoints around the current statement
   std::vector<Pc> breaks_, continues_;
@@ -473,8 +480,8 @@ class Compiler : private Emitter {
 
 }  // namespace
 
-Code compile(const check::CheckedProgram& checked) {
-  return Compiler(checked).run();
+Code compile(const check::CheckedProgram& checked, LocalId live) {
+  return Compiler(checked, live).run();
 }
 
 }  // namespace vyre::oracle

@@ -160,6 +160,10 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
         } else {
           bool wrote = false;
           frame[i.dst] = atomic(i, memory.element, at, frame, wrote);
+          if (row < slice_.agreed.size() && slice_.agreed[row] &&
+              static_cast<AtomicOp>(i.what) == AtomicOp::Store &&
+              agreed_.try_emplace({row, *element}, frame[i.b]).first->second != frame[i.b])
+            ++disagreements_;
           if (tracked) {
             const Accessor by = accessor(group, index, pc);
             races_->access(row, *element,
@@ -208,6 +212,14 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
         frame -= boundary;
         continue;
       }
+      case Op::Retire:
+        if (frame[i.a] == 0 && !lane.retired) {
+          lane.retired = true;
+          Group::Subgroup& s = group.subgroups[index / options_.subgroup_size];
+          if (--s.live != 0 && s.arrived == s.live)
+            complete_subgroup(group, index / options_.subgroup_size);
+        }
+        break;
       case Op::End: leave(group, index, LaneState::Ended); return false;
       case Op::Trap:
         if (i.target == kNoTarget) {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,6 +30,7 @@ struct Lane {
   uint32_t frame = 0;  // first slot of the function it is in
   uint16_t tag = 0;    // Trapped: of the resume it waits for
   LaneState state = LaneState::Ready;
+  bool retired = false;  // from subgroup operations
 };
 
 // An async copy between its start and its wait.
@@ -77,15 +79,30 @@ struct Stop {
   uint64_t count = 0;
 };
 
+// A run of some workgroups of a grid, for programs that are part of a plan.
+struct Slice {
+  uint64_t first = 0;
+  std::optional<uint64_t> count = {};  // all that follow
+  // Called with the shared memory of a workgroup before its first and after its last statement.
+  std::function<void(uint64_t, std::span<std::byte>)> on_start = {};
+  std::function<void(uint64_t, std::span<std::byte>)> on_end = {};
+  // By BufferId: lanes that store to one element with atomic_store have to agree on the value.
+  std::vector<bool> agreed = {};
+};
+
 class Machine : private HandlerBuffers {
  public:
   Machine(const check::CheckedProgram& checked, const Code& code, const check::Launch& launch,
-          const Options& options, std::vector<std::vector<std::byte>>& buffers);
+          const Options& options, std::vector<std::vector<std::byte>>& buffers, Slice slice = {});
 
   // Runs the whole program once on the buffers.
   Result<void> run_pass();
   // What happened over all passes, but for buffers and launch.
   Outcome take_totals();
+  // Why the pass ended early, if a lane stopped it.
+  [[nodiscard]] const std::optional<Stop>& stopped() const { return stop_; }
+  // Elements of agreed buffers that two lanes stored different values to.
+  [[nodiscard]] uint64_t disagreements() const { return disagreements_; }
 
  private:
   struct MemoryView {
@@ -166,6 +183,10 @@ class Machine : private HandlerBuffers {
   std::vector<std::byte> tables_;
   std::optional<RaceDetector> races_;
   const uint32_t lanes_per_group_;
+  Slice slice_;
+  uint64_t groups_in_slice_ = 0;
+  std::map<std::pair<MemoryRow, uint64_t>, uint64_t> agreed_;
+  uint64_t disagreements_ = 0;
 
   std::vector<std::unique_ptr<Group>> groups_;  // those with a lane that has not ended
   std::vector<std::unique_ptr<Group>> spare_;   // finished ones, to be used again

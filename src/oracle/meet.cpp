@@ -49,7 +49,7 @@ void Machine::leave(Group& group, uint32_t index, LaneState state) {
   group.lanes[index].state = state;
   const uint32_t subgroup = index / options_.subgroup_size;
   Group::Subgroup& s = group.subgroups[subgroup];
-  --s.live;
+  if (!group.lanes[index].retired) --s.live;
   --group.live;
   --live_;
   if (state == LaneState::Trapped) {
@@ -295,6 +295,27 @@ std::span<std::byte> Machine::write(BufferId buffer) {
 
 // ---- errors
 
+Error trapped_error(const TrapReport& report) {
+  return {.code = ErrorCode::Trapped,
+          .message = fmt::format(
+              "lane {} trapped with tag {} and value {}, and the program has no "
+              "resume({}). Fix: look at what the program reports with this trap, or add a "
+              "resume",
+              report.lane, report.tag, report.value, report.tag),
+          .context = {},
+          .at = report.at,
+          .diagnostics = {}};
+}
+
+Error zero_passes_error(uint32_t lane, Position at) {
+  return {.code = ErrorCode::InvalidArgument,
+          .message = fmt::format(
+              "a fixpoint of at most 0 passes (lane {}). Fix: allow at least one pass", lane),
+          .context = {},
+          .at = std::move(at),
+          .diagnostics = {}};
+}
+
 Position Machine::position(Pc pc) const {
   const ExprId expr = code_.exprs[pc];
   const Program& p = checked_.program;
@@ -310,17 +331,9 @@ Error Machine::stop_error() const {
               .diagnostics = {}};
   switch (stop_->kind) {
     case Stop::Kind::Trap:
-      error.message = fmt::format(
-          "lane {} trapped with tag {} and value {}, and the program has no "
-          "resume({}). Fix: look at what the program reports with this trap, or add a "
-          "resume",
-          stop_->lane, stop_->tag, stop_->value, stop_->tag);
-      break;
-    case Stop::Kind::FixpointZero:
-      error.code = ErrorCode::InvalidArgument;
-      error.message = fmt::format(
-          "a fixpoint of at most 0 passes (lane {}). Fix: allow at least one pass", stop_->lane);
-      break;
+      return trapped_error(
+          {.tag = stop_->tag, .value = stop_->value, .lane = stop_->lane, .at = error.at});
+    case Stop::Kind::FixpointZero: return zero_passes_error(stop_->lane, error.at);
     case Stop::Kind::OutOfBounds: {
       error.code = ErrorCode::OutOfBounds;
       const Memory m = code_.memories[stop_->memory].memory;

@@ -26,7 +26,7 @@ constexpr uint64_t kMostShuffled = uint64_t{1} << 20;
 
 Machine::Machine(const check::CheckedProgram& checked, const Code& code,
                  const check::Launch& launch, const Options& options,
-                 std::vector<std::vector<std::byte>>& buffers)
+                 std::vector<std::vector<std::byte>>& buffers, Slice slice)
     : checked_(checked),
       code_(code),
       launch_(launch),
@@ -34,6 +34,8 @@ Machine::Machine(const check::CheckedProgram& checked, const Code& code,
       buffers_(buffers),
       tables_(code.tables),
       lanes_per_group_(launch.lanes_per_workgroup()),
+      slice_(std::move(slice)),
+      groups_in_slice_(slice_.count.value_or(launch.workgroups() - slice_.first)),
       random_(options.seed) {
   if (options.races) races_.emplace(checked, code, options.max_races);
   deadline_ = std::chrono::steady_clock::now() + options.timeout;
@@ -97,6 +99,7 @@ std::unique_ptr<Group> Machine::start_group(uint64_t n) {
   live_ += lanes_per_group_;
   if (options_.schedule == Schedule::Random)
     for (uint32_t l = 0; l < lanes_per_group_; ++l) ready_.push_back({group.get(), l});
+  if (slice_.on_start) slice_.on_start(n, std::as_writable_bytes(std::span(group->shared)));
   return group;
 }
 
@@ -107,6 +110,7 @@ void Machine::keep_or_finish(std::unique_ptr<Group> group) {
     return;
   }
   if (races_) races_->end_group(group->id);
+  if (slice_.on_end) slice_.on_end(group->id, std::as_writable_bytes(std::span(group->shared)));
   constexpr size_t kSpare = 16;
   if (spare_.size() < kSpare) spare_.push_back(std::move(group));
 }
@@ -131,7 +135,8 @@ void Machine::run_in_order() {
   // Workgroups are kept in the order in which they started.
   for (size_t k = 0; k < groups_.size() && !failed(); ++k) run_group_in_order(*groups_[k]);
   while (unstarted_ != 0 && !failed()) {
-    auto group = start_group(reversed ? unstarted_ - 1 : launch_.workgroups() - unstarted_);
+    auto group =
+        start_group(slice_.first + (reversed ? unstarted_ - 1 : groups_in_slice_ - unstarted_));
     --unstarted_;
     run_group_in_order(*group);
     keep_or_finish(std::move(group));
@@ -146,7 +151,8 @@ void Machine::run_at_random() {
         remove_finished_groups();
         sweep_at = groups_.size() * 2 + 64;
       }
-      groups_.push_back(start_group(order_.empty() ? unstarted_ - 1 : order_[unstarted_ - 1]));
+      groups_.push_back(
+          start_group(slice_.first + (order_.empty() ? unstarted_ - 1 : order_[unstarted_ - 1])));
       --unstarted_;
     }
     if (ready_.empty()) return;
@@ -178,7 +184,7 @@ Result<void> Machine::run_pass() {
   fixpoint_passes_ = 0;
   fixpoint_converged_ = false;
   until_poll_ = 1;
-  unstarted_ = launch_.workgroups();
+  unstarted_ = groups_in_slice_;
   if (unstarted_ == 0) return {};
 
   const uint64_t at_once =

@@ -40,6 +40,10 @@ struct TrapReport {
   friend bool operator==(const TrapReport&, const TrapReport&) = default;
 };
 
+// What ends a dispatch when nobody resumes a trap, and when a fixpoint is asked for 0 passes.
+Error trapped_error(const TrapReport& report);
+Error zero_passes_error(uint32_t lane, Position at);
+
 // The memory of the dispatch while a resume handler runs.
 class HandlerBuffers {
  public:

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the statements of a normalised program to pieces between cuts.
+#include "plan/cut.hpp"
+
+#include "base/check.hpp"
+#include "base/match.hpp"
+#include "plan/mutation.hpp"
+
+namespace vyre::plan {
+
+using namespace ir;
+
+namespace {
+
+class Cutter {
+ public:
+  Cutter(Draft& d, const CutPoints& cuts) : d_(d), cuts_(cuts) {}
+
+  Tree run() {
+    Nodes nodes;
+    list(d_.p.items(d_.p.body), nodes);
+    close(false, {}, nodes);
+    tree_.nodes = std::move(nodes);
+    return std::move(tree_);
+  }
+
+ private:
+  // Ends the piece at hand. Without statements there is nothing to launch; a phase ends anyway.
+  void close(bool ends_phase, Position at, Nodes& out) {
+    if (ends_phase) ++tree_.barriers;
+    if (ends_phase && mutated(Mutation::DropBarrier) && ++dropped_ % 2 == 0 && !items_.empty())
+      return;
+    if (items_.empty() && !ends_phase) return;
+    Piece piece;
+    piece.items = std::move(items_);
+    piece.ends_phase = ends_phase;
+    piece.barrier = std::move(at);
+    items_.clear();
+    out.push_back({PieceNode{static_cast<uint32_t>(tree_.pieces.size())}});
+    tree_.pieces.push_back(std::move(piece));
+  }
+
+  // The cut before a branch, loop or fixpoint is not one of the source: no phase ends.
+  void close_before_construct(Position at, Nodes& out) {
+    close(mutated(Mutation::PhaseAtEveryCut), std::move(at), out);
+  }
+
+  void list(std::span<const StmtId> given, Nodes& out) {
+    const StmtList items(given.begin(), given.end());
+    for (const StmtId id : items) statement(id, out);
+  }
+
+  void statement(StmtId id, Nodes& out) {
+    if (!cuts_.below(d_, id)) {
+      items_.push_back({id, region_});
+      return;
+    }
+    const Position at = d_.p.position_of(id);
+    match(
+        d_.p[id], [&](const Barrier&) { close(true, at, out); },
+        [&](const Let&) {
+          // A load between two barriers.
+          close(true, at, out);
+          items_.push_back({id, region_});
+          close(true, at, out);
+        },
+        [&](const If& s) {
+          const If copy = s;
+          close_before_construct(at, out);
+          BranchNode node;
+          node.word = d_.branch_words.at(id.value);
+          list(d_.p.items(copy.then_block), node.then_nodes);
+          close(false, {}, node.then_nodes);
+          list(d_.p.items(copy.else_block), node.else_nodes);
+          close(false, {}, node.else_nodes);
+          out.push_back({std::move(node)});
+        },
+        [&](const While& s) {
+          const auto body = d_.p.items(s.body);
+          const StmtList all(body.begin(), body.end());
+          const Draft::LoopForm form = d_.loop_forms.at(id.value);
+          close_before_construct(at, out);
+          LoopNode node;
+          node.word = form.word;
+          node.id = tree_.loops++;
+          list(std::span(all).first(form.condition_items), node.condition);
+          close(false, {}, node.condition);
+          list(std::span(all).subspan(form.condition_items + 1), node.body);
+          close(false, {}, node.body);
+          out.push_back({std::move(node)});
+        },
+        [&](const Fixpoint& s) {
+          const auto body = d_.p.items(s.body);
+          const StmtList all(body.begin(), body.end());
+          if (mutated(Mutation::NoEntryBarrier))
+            close(false, {}, out);
+          else
+            close(true, at, out);
+          FixpointNode node;
+          node.row = d_.fixpoint_rows.at(id.value);
+          node.word = d_.branch_words.at(id.value);
+          node.id = tree_.loops++;
+          list(all, node.body);
+          close(true, at, node.body);
+          out.push_back({std::move(node)});
+        },
+        [&](const Nested& s) { list(d_.p.items(s.body), out); },
+        [&](const Region& s) {
+          const uint32_t outer = region_;
+          tree_.regions.push_back({s.name, outer, d_.p.loc(id)});
+          region_ = static_cast<uint32_t>(tree_.regions.size()) - 1;
+          list(d_.p.items(s.body), out);
+          region_ = outer;
+        },
+        [&](const Resume& s) {
+          const uint16_t tag = s.tag;
+          close_before_construct(at, out);
+          ++tree_.barriers;
+          out.push_back({ResumeNode{tag, id}});
+        },
+        [&](const Collective&) {
+          close_before_construct(at, out);
+          ++tree_.barriers;
+          out.push_back({CollectiveNode{id}});
+        },
+        [&](const AsyncCopy& s) { start_copy(id, s); },
+        [&](const Wait& s) {
+          close(true, at, out);
+          for (const auto& [tag, copy] : copies_)
+            if (tag == s.tag) out.push_back({copy});
+          std::erase_if(copies_, [&](const auto& c) { return c.first == s.tag; });
+        },
+        [&](const auto&) { VYRE_CHECK(!"the normaliser left a cut inside a plain statement"); });
+  }
+
+  // Done at the wait: nothing may touch either side in between.
+  void start_copy(StmtId id, AsyncCopy s) {
+    const auto word = [&](ExprId value) {
+      StmtList out;
+      const LocalId l = d_.capture(value, "copy_word", Level::Workgroup, out);
+      items_.push_back({out.front(), region_});
+      return l;
+    };
+    CopyNode node;
+    node.stmt = id;
+    node.dst = word(s.dst_index);
+    node.src = word(s.src_index);
+    node.count = word(s.count);
+    copies_.emplace_back(s.tag, node);
+  }
+
+  Draft& d_;
+  const CutPoints& cuts_;
+  Tree tree_;
+  std::vector<Piece::Item> items_;
+  std::vector<std::pair<uint16_t, CopyNode>> copies_;
+  uint32_t region_ = 0;
+  uint32_t dropped_ = 0;
+};
+
+}  // namespace
+
+Tree cut(Draft& d, const CutPoints& cuts) {
+  return Cutter(d, cuts).run();
+}
+
+}  // namespace vyre::plan

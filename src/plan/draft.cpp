@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/draft.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "base/match.hpp"
+#include "vyre/ir/semantics.hpp"
+
+namespace vyre::plan {
+
+using namespace ir;
+
+Draft::Draft(const check::CheckedProgram& checked) : c(checked), p(c.program) {
+  for (const Buffer& b : p.buffers) names_.insert(b.name);
+  for (const Const& k : p.consts) names_.insert(k.name);
+  for (const Fn& f : p.fns) names_.insert(f.name);
+  for (Local& l : p.locals) l.name = fresh_name(l.name);
+  for (uint32_t i = 0; i < p.buffers.size(); ++i) arguments.push_back({Argument::Kind::Source, i});
+  for (const Stmt& s : p.stmts) {
+    if (const auto* trap = std::get_if<Trap>(&s)) tags_.insert(trap->tag);
+    if (const auto* resume = std::get_if<Resume>(&s)) tags_.insert(resume->tag);
+  }
+}
+
+std::string Draft::fresh_name(std::string_view wish) {
+  std::string name(wish);
+  if (!is_reserved(name) && names_.insert(name).second) return name;
+  for (uint32_t& n = next_suffix_.try_emplace(name, 1).first->second;;) {
+    std::string candidate = fmt::format("{}_{}", wish.substr(0, kMaxNameBytes - 11), ++n);
+    if (names_.insert(candidate).second) return candidate;
+  }
+}
+
+uint16_t Draft::fresh_tag() {
+  for (uint32_t tag = 0; tag <= kMaxTag; ++tag)
+    if (tags_.insert(static_cast<uint16_t>(tag)).second) return static_cast<uint16_t>(tag);
+  VYRE_CHECK(!"more resumes than a program has statements");
+}
+
+ExprId Draft::call_expr(Expr e, std::optional<Type> type, LocId loc) {
+  const ExprId id = p.add(std::move(e), loc);
+  c.expr_types.resize(p.exprs.size());
+  c.expr_types[id.index()] = type;
+  c.expr_proofs.resize(p.exprs.size(), -1);
+  return id;
+}
+
+ExprId Draft::expr(Expr e, Type type, LocId loc) {
+  return call_expr(std::move(e), type, loc);
+}
+
+StmtId Draft::stmt(Stmt s, LocId loc, Level flow) {
+  const StmtId id = p.add(std::move(s), loc);
+  c.flow_levels.resize(p.stmts.size(), Level::Lane);
+  c.flow_levels[id.index()] = flow;
+  c.stmt_proofs.resize(p.stmts.size(), -1);
+  return id;
+}
+
+LocalId Draft::local(Local::Kind kind, std::string_view name, Type type, Level level) {
+  Local l;
+  l.name = fresh_name(name);
+  l.kind = kind;
+  l.type = type;
+  const LocalId id = p.add(std::move(l));
+  c.local_types.push_back(type);
+  c.array_counts.push_back(0);
+  c.local_levels.push_back(level);
+  return id;
+}
+
+ExprId Draft::ref(LocalId id) {
+  return expr(LocalRef{id}, type_of(id));
+}
+
+ExprId Draft::number(uint64_t value, Type type) {
+  return expr(IntLiteral{.magnitude = value, .negative = false, .suffix = type}, type);
+}
+
+ExprId Draft::boolean(bool value) {
+  return expr(BoolLiteral{value}, Type::Bool);
+}
+
+ExprId Draft::zero(Type type) {
+  if (type == Type::Bool) return boolean(false);
+  if (is_float(type))
+    return expr(FloatLiteral{.digits = "", .exponent = 0, .negative = false, .suffix = type}, type);
+  return number(0, type);
+}
+
+ExprId Draft::binary(BinaryOp op, ExprId left, ExprId right) {
+  const Type type = is_comparison(op) || is_lazy(op) ? Type::Bool : type_of(left);
+  return expr(Binary{op, left, right}, type);
+}
+
+ExprId Draft::negate(ExprId condition) {
+  return expr(Unary{UnaryOp::Not, condition}, Type::Bool);
+}
+
+ExprId Draft::cast(Type type, ExprId operand) {
+  if (type_of(operand) == type) return operand;
+  return expr(Cast{type, operand}, type);
+}
+
+ExprId Draft::bits(ExprId value) {
+  const Type type = type_of(value);
+  if (type == Type::U32 || type == Type::U64) return value;
+  if (type == Type::Bool) return cast(Type::U32, value);
+  const Type to = bits_of(type) == 64 ? Type::U64 : Type::U32;
+  return expr(Bitcast{to, value}, to);
+}
+
+ExprId Draft::from_bits(ExprId value, Type type) {
+  if (type_of(value) == type) return value;
+  if (type == Type::Bool) return cast(Type::Bool, value);
+  return expr(Bitcast{type, value}, type);
+}
+
+ExprId Draft::builtin(Builtin builtin, uint32_t axis) {
+  return expr(BuiltinRef{builtin, static_cast<uint8_t>(axis)},
+              builtin == Builtin::FixpointConverged ? Type::Bool : Type::U32);
+}
+
+ExprId Draft::length(Memory memory) {
+  return expr(Len{memory}, Type::U32);
+}
+
+ExprId Draft::load(Memory memory, ExprId index, bool proved) {
+  const ExprId id = expr(Load{memory, index}, widened(element_of(memory)));
+  if (proved) {
+    c.proofs.push_back({check::BoundsProof::Kind::Range, "sized by the plan"});
+    c.expr_proofs[id.index()] = static_cast<int32_t>(c.proofs.size()) - 1;
+  }
+  return id;
+}
+
+// (z * size.y + y) * size.x + x, leaving out what is zero anyway.
+ExprId Draft::lane_in_group() {
+  const auto mul = [&](ExprId e, uint32_t n) {
+    return n == 1 ? e : binary(BinaryOp::Mul, e, number(n));
+  };
+  const auto lid = [&](uint32_t axis) { return builtin(Builtin::Lid, axis); };
+  const auto& size = c.workgroup;
+  if (size[1] == 1 && size[2] == 1) return lid(0);
+  ExprId e = lid(1);
+  if (size[2] != 1) e = binary(BinaryOp::Add, mul(lid(2), size[1]), e);
+  return binary(BinaryOp::Add, mul(e, size[0]), lid(0));
+}
+
+ExprId Draft::group_id() {
+  const auto num = [&](uint32_t axis) { return builtin(Builtin::NumWorkgroups, axis); };
+  const auto wid = [&](uint32_t axis) { return builtin(Builtin::Wid, axis); };
+  const ExprId rows = binary(BinaryOp::Add, binary(BinaryOp::Mul, wid(2), num(1)), wid(1));
+  return binary(BinaryOp::Add, binary(BinaryOp::Mul, rows, num(0)), wid(0));
+}
+
+ExprId Draft::lane_id() {
+  return binary(BinaryOp::Add, binary(BinaryOp::Mul, group_id(), number(lanes_per_group())),
+                lane_in_group());
+}
+
+ExprId Draft::group_count() {
+  const auto num = [&](uint32_t axis) { return builtin(Builtin::NumWorkgroups, axis); };
+  return binary(BinaryOp::Mul, binary(BinaryOp::Mul, num(0), num(1)), num(2));
+}
+
+ExprId Draft::lane_count() {
+  return binary(BinaryOp::Mul, group_count(), number(lanes_per_group()));
+}
+
+StmtId Draft::let(LocalId local, ExprId value) {
+  return stmt(Let{local, value}, {}, level_of(local));
+}
+StmtId Draft::assign(LocalId local, ExprId value) {
+  return stmt(Assign{local, std::nullopt, value}, {}, level_of(local));
+}
+StmtId Draft::store(Memory memory, ExprId index, ExprId value) {
+  const StmtId id = stmt(Store{memory, index, std::nullopt, value});
+  c.proofs.push_back({check::BoundsProof::Kind::Range, "sized by the plan"});
+  c.stmt_proofs[id.index()] = static_cast<int32_t>(c.proofs.size()) - 1;
+  return id;
+}
+StmtId Draft::atomic(AtomicOp op, Memory memory, ExprId index, ExprId value) {
+  Atomic a;
+  a.op = op;
+  a.memory = memory;
+  a.index = index;
+  a.args[0] = value;
+  std::optional<Type> type = element_of(memory);
+  if (op == AtomicOp::Store) type = std::nullopt;
+  const ExprId e = call_expr(a, type, {});
+  c.proofs.push_back({check::BoundsProof::Kind::Range, "sized by the plan"});
+  c.expr_proofs[e.index()] = static_cast<int32_t>(c.proofs.size()) - 1;
+  return stmt(Eval{e});
+}
+StmtId Draft::when(ExprId condition, const StmtList& then, const StmtList& otherwise) {
+  return stmt(If{condition, block(then), block(otherwise)});
+}
+StmtId Draft::barrier(Scope scope) {
+  return stmt(Barrier{scope}, {}, scope == Scope::Grid ? Level::Grid : Level::Workgroup);
+}
+
+LocalId Draft::capture(ExprId value, std::string_view name, Level level, StmtList& out) {
+  const LocalId l = local(Local::Kind::Let, name, type_of(value), level);
+  out.push_back(stmt(Let{l, value}, p.loc(value), level));
+  return l;
+}
+
+Type Draft::element_of(Memory memory) const {
+  switch (memory.kind) {
+    case Memory::Kind::Buffer: return p[memory.buffer()].element;
+    case Memory::Kind::Table: return p[memory.table()].type;
+    case Memory::Kind::Local: return *c.local_types[memory.index];
+  }
+  return Type::U32;
+}
+
+Level Draft::level_of(ExprId id) const {
+  Level level = match(
+      p[id], [&](const LocalRef& e) { return level_of(e.local); },
+      [](const BuiltinRef& e) {
+        switch (e.builtin) {
+          case Builtin::Gid:
+          case Builtin::Lid:
+          case Builtin::SubgroupLane: return Level::Lane;
+          case Builtin::SubgroupId: return Level::Subgroup;
+          case Builtin::Wid: return Level::Workgroup;
+          default: return Level::Grid;
+        }
+      },
+      [&](const Load& e) {
+        if (e.memory.kind == Memory::Kind::Table) return Level::Grid;
+        if (e.memory.kind == Memory::Kind::Local) return Level::Lane;
+        const BufferKind kind = p[e.memory.buffer()].kind;
+        return kind == BufferKind::In || kind == BufferKind::Uniform ? Level::Grid : Level::Lane;
+      },
+      [](const Atomic&) { return Level::Lane; }, [](const Subgroup&) { return Level::Lane; },
+      [&](const Call& e) {
+        for (const Arg& arg : p.arguments(e.args))
+          if (const Memory* m = std::get_if<Memory>(&arg)) {
+            if (m->kind == Memory::Kind::Local) return Level::Lane;
+            const BufferKind kind =
+                m->kind == Memory::Kind::Table ? BufferKind::In : p[m->buffer()].kind;
+            if (kind != BufferKind::In && kind != BufferKind::Uniform) return Level::Lane;
+          }
+        return result_level(e.fn);
+      },
+      [](const UniformLoad& e) { return e.scope == Scope::Grid ? Level::Grid : Level::Workgroup; },
+      [](const auto&) { return Level::Grid; });
+  if (std::holds_alternative<UniformLoad>(p[id])) return level;
+  for_each_operand(p, p[id], [&](ExprId e) { level = std::max(level, level_of(e)); });
+  return level;
+}
+
+// Locals of a function have the worst level of all calls, so its result has, too.
+Level Draft::result_level(FnId id) const {
+  Level level = Level::Grid;
+  for (const StmtId item : p.items(p[id].body))
+    for_each_stmt(p, item, [&](StmtId s) {
+      const auto* ret = std::get_if<Return>(&p[s]);
+      if (ret == nullptr) return;
+      level = std::max(level, c.flow_levels[s.index()]);
+      if (ret->value.valid()) level = std::max(level, level_of(ret->value));
+    });
+  return level;
+}
+
+std::vector<ExprId> Draft::operands(ExprId id) const {
+  std::vector<ExprId> list;
+  for_each_operand(p, p[id], [&](ExprId e) { list.push_back(e); });
+  return list;
+}
+std::vector<ExprId> Draft::operands(StmtId id) const {
+  std::vector<ExprId> list;
+  for_each_operand(p, p[id], [&](ExprId e) { list.push_back(e); });
+  return list;
+}
+
+ExprId Draft::with_operands(ExprId id, const std::vector<ExprId>& operands) {
+  size_t next = 0;
+  const auto take = [&](ExprId& at) { at = operands[next++]; };
+  Expr e = p[id];
+  match(
+      e, [&](Load& x) { take(x.index); }, [&](Unary& x) { take(x.operand); },
+      [&](Binary& x) {
+        take(x.left);
+        take(x.right);
+      },
+      [&](Cast& x) { take(x.operand); }, [&](Bitcast& x) { take(x.operand); },
+      [&](IntrinsicCall& x) {
+        for (int i = 0; i < arity_of(x.op); ++i) take(x.args[static_cast<size_t>(i)]);
+      },
+      [&](Atomic& x) {
+        take(x.index);
+        for (int i = 0; i < arity_of(x.op); ++i) take(x.args[static_cast<size_t>(i)]);
+      },
+      [&](Subgroup& x) {
+        take(x.value);
+        if (x.lane.valid()) take(x.lane);
+      },
+      [&](UniformLoad& x) { take(x.index); },
+      [&](Call& x) {
+        const auto old = p.arguments(x.args);
+        std::vector<Arg> args(old.begin(), old.end());
+        for (Arg& arg : args)
+          if (ExprId* value = std::get_if<ExprId>(&arg)) take(*value);
+        x.args = p.add_args(args);
+      },
+      [](auto&) {});
+  const ExprId copy = call_expr(std::move(e), c.expr_types[id.index()], p.loc(id));
+  c.expr_proofs[copy.index()] = c.expr_proofs[id.index()];
+  return copy;
+}
+
+StmtId Draft::with_operands(StmtId id, const std::vector<ExprId>& operands) {
+  size_t next = 0;
+  const auto take = [&](ExprId& at) { at = operands[next++]; };
+  Stmt s = p[id];
+  match(
+      s, [&](Let& x) { take(x.value); }, [&](Assign& x) { take(x.value); },
+      [&](Store& x) {
+        take(x.index);
+        take(x.value);
+      },
+      [&](Eval& x) { take(x.value); }, [&](If& x) { take(x.condition); },
+      [&](For& x) {
+        take(x.first);
+        take(x.last);
+        if (x.step.valid()) take(x.step);
+      },
+      [&](While& x) { take(x.condition); },
+      [&](Return& x) {
+        if (x.value.valid()) take(x.value);
+      },
+      [&](Fixpoint& x) { take(x.max_passes); },
+      [&](AsyncCopy& x) {
+        take(x.dst_index);
+        take(x.src_index);
+        take(x.count);
+      },
+      [&](Trap& x) { take(x.value); },
+      [&](Collective& x) {
+        if (x.root.valid()) take(x.root);
+        if (x.group.valid()) take(x.group);
+      },
+      [](auto&) {});
+  const StmtId copy = stmt(std::move(s), p.loc(id), c.flow_levels[id.index()]);
+  keep_facts(id, copy);
+  return copy;
+}
+
+void Draft::keep_facts(StmtId from, StmtId to) {
+  c.stmt_proofs[to.index()] = c.stmt_proofs[from.index()];
+  if (const auto row = fixpoint_rows.find(from.value); row != fixpoint_rows.end())
+    fixpoint_rows[to.value] = row->second;
+  if (const auto word = branch_words.find(from.value); word != branch_words.end())
+    branch_words[to.value] = word->second;
+  if (sure_collectives.contains(from.value)) sure_collectives.insert(to.value);
+}
+
+StmtId Draft::with_blocks(StmtId id, const std::vector<StmtList>& blocks) {
+  std::vector<Block> added;
+  for (const StmtList& list : blocks) added.push_back(block(list));
+  Stmt s = p[id];
+  match(
+      s,
+      [&](If& x) {
+        x.then_block = added[0];
+        x.else_block = added[1];
+      },
+      [&](For& x) { x.body = added[0]; }, [&](While& x) { x.body = added[0]; },
+      [&](Nested& x) { x.body = added[0]; }, [&](Region& x) { x.body = added[0]; },
+      [&](Fixpoint& x) { x.body = added[0]; }, [](auto&) {});
+  const StmtId copy = stmt(std::move(s), p.loc(id), c.flow_levels[id.index()]);
+  keep_facts(id, copy);
+  return copy;
+}
+
+ExprId Draft::clone(ExprId id) {
+  std::vector<ExprId> copies;
+  for (const ExprId e : operands(id)) copies.push_back(clone(e));
+  return with_operands(id, copies);
+}
+
+BufferId Draft::add_hidden(Hidden h, BufferKind kind) {
+  const auto row = static_cast<uint32_t>(hidden.size());
+  h.name = fresh_name(h.name);
+  const auto add = [&](std::string name, BufferKind k, Argument::Kind argument) {
+    Buffer b;
+    b.name = std::move(name);
+    b.kind = k;
+    b.element = h.element;
+    const BufferId id = p.add(std::move(b));
+    c.buffers.emplace_back();
+    arguments.push_back({argument, row});
+    return id;
+  };
+  BufferId id;
+  if (h.two_halves) {
+    // Segments read a value that no other workgroup changes under their hands: an `in` buffer.
+    id = add(h.name, BufferKind::In, Argument::Kind::Hidden);
+    out_half[row] = add(fresh_name("next_" + h.name), BufferKind::InOut, Argument::Kind::HiddenOut);
+  } else {
+    id = add(h.name, kind, Argument::Kind::Hidden);
+  }
+  hidden.push_back(std::move(h));
+  return id;
+}
+
+bool Draft::ends_lane(StmtId id) const {
+  if (const auto* trap = std::get_if<Trap>(&p[id])) return trap->tag != zero_passes_tag;
+  return std::holds_alternative<Return>(p[id]);
+}
+
+bool is_stable(const Draft& d, ExprId id) {
+  bool stable = match(
+      d.p[id],
+      [&](const Load& e) {
+        if (e.memory.kind == Memory::Kind::Table) return true;
+        if (e.memory.kind == Memory::Kind::Local) return false;
+        const BufferKind kind = d.p[e.memory.buffer()].kind;
+        return kind == BufferKind::In || kind == BufferKind::Uniform;
+      },
+      [](const BuiltinRef& e) { return !is_call(e.builtin); }, [](const Atomic&) { return false; },
+      [](const Subgroup&) { return false; }, [](const UniformLoad&) { return false; },
+      [](const Call&) { return false; }, [](const auto&) { return true; });
+  for_each_operand(d.p, d.p[id], [&](ExprId e) { stable = stable && is_stable(d, e); });
+  return stable;
+}
+
+}  // namespace vyre::plan

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program while the passes of the planner work on it.
+//
+// The passes add nodes and build new blocks; what they leave alone they use again, so a statement
+// that no pass touches keeps its id. Facts (types, levels) grow along with the nodes: a pass knows
+// what it makes, and nothing is inferred a second time. Every local has a name of its own, since a
+// cut moves declarations between blocks.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "vyre/check/check.hpp"
+#include "vyre/plan/plan.hpp"
+
+namespace vyre::plan {
+
+using check::Level;
+using StmtList = std::vector<ir::StmtId>;
+
+class Draft {
+ public:
+  explicit Draft(const check::CheckedProgram& checked);
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+
+  check::CheckedProgram c;
+  ir::Program& p;  // c.program
+
+  // ---- nodes with their facts
+  ir::ExprId expr(ir::Expr e, ir::Type type, ir::LocId loc = {});
+  ir::ExprId call_expr(ir::Expr e, std::optional<ir::Type> type, ir::LocId loc);
+  ir::StmtId stmt(ir::Stmt s, ir::LocId loc = {}, Level flow = Level::Lane);
+  ir::LocalId local(ir::Local::Kind kind, std::string_view name, ir::Type type, Level level);
+
+  ir::ExprId ref(ir::LocalId id);
+  ir::ExprId number(uint64_t value, ir::Type type = ir::Type::U32);
+  ir::ExprId boolean(bool value);
+  ir::ExprId binary(ir::BinaryOp op, ir::ExprId left, ir::ExprId right);
+  ir::ExprId negate(ir::ExprId condition);  // !condition
+  ir::ExprId cast(ir::Type type, ir::ExprId operand);
+  ir::ExprId bits(ir::ExprId value);  // of a 32- or 64-bit value as u32 or u64
+  ir::ExprId from_bits(ir::ExprId bits, ir::Type type);
+  ir::ExprId builtin(ir::Builtin builtin, uint32_t axis = 0);
+  ir::ExprId length(ir::Memory memory);
+  ir::ExprId load(ir::Memory memory, ir::ExprId index, bool proved = false);
+  ir::ExprId zero(ir::Type type);
+  // The number of this lane in the grid or in its workgroup, of its workgroup, of all lanes.
+  ir::ExprId lane_id();
+  ir::ExprId lane_in_group();
+  ir::ExprId group_id();
+  ir::ExprId group_count();
+  ir::ExprId lane_count();
+  [[nodiscard]] uint32_t lanes_per_group() const {
+    return c.workgroup[0] * c.workgroup[1] * c.workgroup[2];
+  }
+
+  ir::StmtId let(ir::LocalId local, ir::ExprId value);
+  ir::StmtId assign(ir::LocalId local, ir::ExprId value);
+  ir::StmtId store(ir::Memory memory, ir::ExprId index, ir::ExprId value);
+  ir::StmtId atomic(ir::AtomicOp op, ir::Memory memory, ir::ExprId index, ir::ExprId value);
+  ir::StmtId when(ir::ExprId condition, const StmtList& then, const StmtList& otherwise = {});
+  ir::StmtId barrier(ir::Scope scope);
+  ir::Block block(const StmtList& items) { return p.add_block(items); }
+  // A new immutable local that holds the value; the statement goes to `out`.
+  ir::LocalId capture(ir::ExprId value, std::string_view name, Level level, StmtList& out);
+
+  [[nodiscard]] ir::Type type_of(ir::ExprId id) const { return *c.expr_types[id.index()]; }
+  [[nodiscard]] ir::Type type_of(ir::LocalId id) const { return *c.local_types[id.index()]; }
+  [[nodiscard]] Level level_of(ir::LocalId id) const { return c.local_levels[id.index()]; }
+  [[nodiscard]] Level level_of(ir::ExprId id) const;
+  [[nodiscard]] Level result_level(ir::FnId id) const;
+  [[nodiscard]] ir::Type element_of(ir::Memory memory) const;
+  [[nodiscard]] bool is_shared(ir::Memory memory) const {
+    return memory.kind == ir::Memory::Kind::Buffer &&
+           p[memory.buffer()].kind == ir::BufferKind::Shared;
+  }
+  // A copy with other operands, in the order of for_each_operand.
+  ir::ExprId with_operands(ir::ExprId id, const std::vector<ir::ExprId>& operands);
+  ir::StmtId with_operands(ir::StmtId id, const std::vector<ir::ExprId>& operands);
+  std::vector<ir::ExprId> operands(ir::ExprId id) const;
+  std::vector<ir::ExprId> operands(ir::StmtId id) const;
+  // The same statement with other blocks.
+  ir::StmtId with_blocks(ir::StmtId id, const std::vector<StmtList>& blocks);
+  // A deep copy: expressions are trees, so using one twice needs a second one.
+  ir::ExprId clone(ir::ExprId id);
+
+  // ---- hidden buffers
+  // One row of `hidden` and its buffer; with two halves the second one is `out_half`.
+  ir::BufferId add_hidden(Hidden hidden, ir::BufferKind kind = ir::BufferKind::InOut);
+  std::vector<Hidden> hidden;
+  std::vector<Argument> arguments;            // by BufferId
+  std::map<uint32_t, ir::BufferId> out_half;  // by number of the hidden buffer
+
+  // ---- what one pass tells another, by StmtId
+  struct LoopForm {
+    uint32_t condition_items = 0;  // of the body; then comes `if !word { break; }`
+    ir::LocalId word;
+  };
+  std::unordered_map<uint32_t, LoopForm> loop_forms;       // loops with a cut inside
+  std::unordered_map<uint32_t, ir::LocalId> branch_words;  // ifs with a cut inside, fixpoints
+  std::unordered_map<uint32_t, uint32_t> fixpoint_rows;    // into `fixpoints`
+  std::vector<FixpointInfo> fixpoints;
+
+  // Locals that every segment sets up for itself.
+  std::unordered_set<uint32_t> ambient;
+  // A trap with this tag stops the dispatch because of a fixpoint of at most 0 passes. All live
+  // lanes of the grid take it at once.
+  std::optional<uint16_t> zero_passes_tag;
+  [[nodiscard]] bool ends_lane(ir::StmtId id) const;
+
+  // ---- what the inliner settles
+  // Inlining a function twice doubles its resumes, so each copy has a number of its own as tag.
+  std::map<uint16_t, uint16_t> source_tags;       // only those that differ
+  std::unordered_set<uint32_t> sure_collectives;  // StmtIds outside branches, loops and functions
+  [[nodiscard]] uint16_t source_tag(uint16_t tag) const {
+    const auto it = source_tags.find(tag);
+    return it == source_tags.end() ? tag : it->second;
+  }
+  uint16_t fresh_tag();
+
+  std::string fresh_name(std::string_view wish);
+
+ private:
+  void keep_facts(ir::StmtId from, ir::StmtId to);
+
+  std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, uint32_t> next_suffix_;
+  std::unordered_set<uint16_t> tags_;
+};
+
+// Everything below a statement or expression, itself included.
+template <class Visit>
+void for_each_stmt(const ir::Program& p, ir::StmtId id, const Visit& visit) {
+  visit(id);
+  ir::for_each_block(p[id], [&](ir::Block b) {
+    for (const ir::StmtId inner : p.items(b)) for_each_stmt(p, inner, visit);
+  });
+}
+template <class Visit>
+void for_each_expr(const ir::Program& p, ir::ExprId id, const Visit& visit) {
+  visit(id);
+  ir::for_each_operand(p, p[id], [&](ir::ExprId e) { for_each_expr(p, e, visit); });
+}
+// Expressions of all statements below, in source order.
+template <class Visit>
+void for_each_expr_below(const ir::Program& p, ir::StmtId id, const Visit& visit) {
+  for_each_stmt(p, id, [&](ir::StmtId s) {
+    ir::for_each_operand(p, p[s], [&](ir::ExprId e) { for_each_expr(p, e, visit); });
+  });
+}
+bool any_expr_below(const ir::Program& p, ir::StmtId id, auto&& what) {
+  bool found = false;
+  for_each_expr_below(p, id, [&](ir::ExprId e) { found = found || what(e); });
+  return found;
+}
+bool any_stmt_below(const ir::Program& p, ir::StmtId id, auto&& what) {
+  bool found = false;
+  for_each_stmt(p, id, [&](ir::StmtId s) { found = found || what(s); });
+  return found;
+}
+
+// True if the value cannot change while other statements run in between: no memory that anyone
+// writes, no effect.
+bool is_stable(const Draft& d, ir::ExprId id);
+
+}  // namespace vyre::plan

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of functions in which lanes meet or end are replaced by the body of the function; the cut
+// then sees every barrier in the one body of the program.
+#include <algorithm>
+#include <map>
+
+#include "base/match.hpp"
+#include "plan/exits.hpp"
+#include "plan/hoist.hpp"
+#include "plan/passes.hpp"
+
+namespace vyre::plan {
+
+using namespace ir;
+
+namespace {
+
+// A copy of a function's body: locals and tags of its own, memories for buffer parameters.
+class BodyCopier {
+ public:
+  BodyCopier(Draft& d, std::map<uint32_t, Memory> memories)
+      : d_(d), memories_(std::move(memories)) {}
+
+  LocalId local(LocalId id) {
+    const auto [it, fresh] = locals_.try_emplace(id.value, LocalId{});
+    if (fresh) {
+      const Local l = d_.p[id];
+      it->second = d_.local(l.kind == Local::Kind::Param ? Local::Kind::Let : l.kind, l.name,
+                            d_.type_of(id), d_.level_of(id));
+      d_.p.locals[it->second.index()].count = l.count;
+      d_.c.array_counts[it->second.index()] = d_.c.array_counts[id.index()];
+      if (d_.p.loc(id).valid()) {
+        d_.p.positions.locals.resize(d_.p.locals.size());
+        d_.p.positions.locals[it->second.index()] = d_.p.loc(id);
+      }
+    }
+    return it->second;
+  }
+
+  Memory memory(Memory m) {
+    if (m.kind != Memory::Kind::Local) return m;
+    if (const auto it = memories_.find(m.index); it != memories_.end()) return it->second;
+    return Memory::of(local(m.local()));
+  }
+
+  ExprId expr(ExprId id) {
+    std::vector<ExprId> operands;
+    for (const ExprId e : d_.operands(id)) operands.push_back(expr(e));
+    const ExprId copy = d_.with_operands(id, operands);
+    Expr e = d_.p[copy];
+    match(
+        e, [&](LocalRef& x) { x.local = local(x.local); },
+        [&](Len& x) { x.memory = memory(x.memory); }, [&](Load& x) { x.memory = memory(x.memory); },
+        [&](Atomic& x) { x.memory = memory(x.memory); },
+        [&](UniformLoad& x) { x.memory = memory(x.memory); },
+        [&](Call& x) {
+          const auto old = d_.p.arguments(x.args);
+          std::vector<Arg> args(old.begin(), old.end());
+          for (Arg& arg : args)
+            if (Memory* m = std::get_if<Memory>(&arg)) *m = memory(*m);
+          x.args = d_.p.add_args(args);
+        },
+        [](auto&) {});
+    d_.p.exprs[copy.index()] = std::move(e);
+    return copy;
+  }
+
+  StmtList block(Block b) {
+    const auto items = d_.p.items(b);
+    const StmtList given(items.begin(), items.end());
+    StmtList list;
+    for (const StmtId id : given) list.push_back(stmt(id));
+    return list;
+  }
+
+  StmtId stmt(StmtId id) {
+    std::vector<ExprId> operands;
+    for (const ExprId e : d_.operands(id)) operands.push_back(expr(e));
+    StmtId copy = d_.with_operands(id, operands);
+    std::vector<StmtList> blocks;
+    const Stmt original = d_.p[id];
+    for_each_block(original, [&](Block b) { blocks.push_back(block(b)); });
+    if (!blocks.empty()) copy = d_.with_blocks(copy, blocks);
+    Stmt s = d_.p[copy];
+    match(
+        s, [&](Let& x) { x.local = local(x.local); },
+        [&](DeclareArray& x) { x.local = local(x.local); },
+        [&](Assign& x) { x.local = local(x.local); },
+        [&](Store& x) { x.memory = memory(x.memory); },
+        [&](For& x) { x.variable = local(x.variable); },
+        [&](Fixpoint& x) {
+          const auto old = d_.p.memories(x.buffers);
+          std::vector<Memory> list(old.begin(), old.end());
+          for (Memory& m : list) m = memory(m);
+          x.buffers = d_.p.add_memories(list);
+        },
+        [&](AsyncCopy& x) {
+          x.dst = memory(x.dst);
+          x.src = memory(x.src);
+        },
+        [&](Collective& x) {
+          x.src = memory(x.src);
+          if (x.dst.valid()) x.dst = memory(x.dst);
+        },
+        [&](Trap& x) { x.tag = tag(x.tag); }, [&](Resume& x) { x.tag = tag(x.tag); }, [](auto&) {});
+    d_.p.stmts[copy.index()] = std::move(s);
+    return copy;
+  }
+
+  // Tags with a resume in this function are its own.
+  void own_tags(Block body) {
+    for (const StmtId id : d_.p.items(body))
+      for_each_stmt(d_.p, id, [&](StmtId s) {
+        if (const auto* resume = std::get_if<Resume>(&d_.p[s])) tags_[resume->tag] = kNoTag;
+      });
+    for (auto& [source, own] : tags_) {
+      own = d_.fresh_tag();
+      d_.source_tags[static_cast<uint16_t>(own)] = d_.source_tag(source);
+    }
+  }
+
+ private:
+  static constexpr uint32_t kNoTag = ~uint32_t{0};
+  uint16_t tag(uint16_t t) const {
+    const auto it = tags_.find(t);
+    return it == tags_.end() ? t : static_cast<uint16_t>(it->second);
+  }
+
+  Draft& d_;
+  std::map<uint32_t, Memory> memories_;  // by LocalId of a buffer parameter
+  std::map<uint32_t, LocalId> locals_;
+  std::map<uint16_t, uint32_t> tags_;
+};
+
+class ReturnRewriter : public ExitRewriter {
+ public:
+  ReturnRewriter(Draft& d, LocalId result, Level flow)
+      : ExitRewriter(d), result_(result), flow_(flow) {}
+
+  // Statements that declare the flag, if it came to be used.
+  StmtList flag_declaration() {
+    if (!done_.valid()) return {};
+    return {d_.let(done_, d_.boolean(false))};
+  }
+
+ private:
+  [[nodiscard]] bool is_exit(StmtId id) const override {
+    return std::holds_alternative<Return>(d_.p[id]);
+  }
+  void exit(StmtId id, bool needs_flag, StmtList& out) override {
+    const auto s = std::get<Return>(d_.p[id]);
+    if (s.value.valid()) out.push_back(d_.assign(result_, s.value));
+    if (needs_flag) out.push_back(d_.assign(done(), d_.boolean(true)));
+  }
+  ExprId going_on() override { return d_.negate(d_.ref(done())); }
+
+  LocalId done() {
+    if (!done_.valid()) done_ = d_.local(Local::Kind::Var, "returned", Type::Bool, flow_);
+    return done_;
+  }
+
+  LocalId result_;
+  Level flow_;
+  LocalId done_;
+};
+
+class Inliner : private Hoister {
+ public:
+  Inliner(Draft& d, bool effects) : Hoister(d), needed_(d.p.fns.size()), effects_(effects) {
+    for (uint32_t i = 0; i < d.p.fns.size(); ++i) needs_inlining(FnId{i});
+  }
+
+  void run() {
+    collect_sure_collectives(d_.p.body);
+    StmtList body;
+    block(d_.p.body, body);
+    d_.p.body = d_.block(body);
+  }
+
+ private:
+  enum class Need : uint8_t { Unknown, No, Yes };
+
+  bool needs_inlining(FnId fn) {
+    Need& need = needed_[fn.index()];
+    if (need != Need::Unknown) return need == Need::Yes;
+    bool yes = false;
+    const auto look = [&](ExprId e) {
+      if (const auto* call = std::get_if<Call>(&d_.p[e])) yes |= needs_inlining(call->fn);
+      if (const auto* builtin = std::get_if<BuiltinRef>(&d_.p[e])) yes |= is_call(builtin->builtin);
+      yes |= std::holds_alternative<UniformLoad>(d_.p[e]);
+      if (effects_)
+        yes |= std::holds_alternative<Atomic>(d_.p[e]) || std::holds_alternative<Subgroup>(d_.p[e]);
+    };
+    for (const StmtId id : d_.p.items(d_.p[fn].body)) {
+      for_each_stmt(d_.p, id, [&](StmtId s) {
+        const Stmt& st = d_.p[s];
+        if (const auto* barrier = std::get_if<Barrier>(&st))
+          yes |= effects_ || barrier->scope != Scope::Subgroup;
+        yes |= std::holds_alternative<Fixpoint>(st) || std::holds_alternative<AsyncCopy>(st) ||
+               std::holds_alternative<Wait>(st) || std::holds_alternative<Trap>(st) ||
+               std::holds_alternative<Resume>(st) || std::holds_alternative<Collective>(st);
+        const auto* store = std::get_if<Store>(&st);
+        yes |= effects_ && store != nullptr && is_outer(store->memory);
+      });
+      for_each_expr_below(d_.p, id, look);
+    }
+    need = yes ? Need::Yes : Need::No;
+    return yes;
+  }
+
+  // Memory that others can see: not a private array.
+  [[nodiscard]] bool is_outer(Memory m) const {
+    return m.kind != Memory::Kind::Local || d_.p[m.local()].kind == Local::Kind::BufferParam;
+  }
+
+  void collect_sure_collectives(Block b) {
+    for (const StmtId id : d_.p.items(b)) {
+      const Stmt& s = d_.p[id];
+      if (std::holds_alternative<Collective>(s)) d_.sure_collectives.insert(id.value);
+      if (const auto* nested = std::get_if<Nested>(&s)) collect_sure_collectives(nested->body);
+      if (const auto* region = std::get_if<Region>(&s)) collect_sure_collectives(region->body);
+    }
+  }
+
+  void block(Block b, StmtList& out) {
+    const auto items = d_.p.items(b);
+    const StmtList given(items.begin(), items.end());
+    for (const StmtId id : given) statement(id, out);
+  }
+
+  [[nodiscard]] bool calls_below(StmtId id) const {
+    return any_expr_below(d_.p, id, [&](ExprId e) { return chosen(e); });
+  }
+
+  void statement(StmtId id, StmtList& out) {
+    if (!calls_below(id)) {
+      out.push_back(id);
+      return;
+    }
+    StmtId with_own_blocks = id;
+    std::vector<StmtList> blocks;
+    const Stmt s = d_.p[id];
+    for_each_block(s, [&](Block b) { block(b, blocks.emplace_back()); });
+    if (!blocks.empty()) with_own_blocks = d_.with_blocks(id, blocks);
+    hoist_statement(with_own_blocks, out);
+  }
+
+  [[nodiscard]] bool chosen(ExprId id) const override {
+    const auto* call = std::get_if<Call>(&d_.p[id]);
+    return call != nullptr && needed_[call->fn.index()] == Need::Yes;
+  }
+
+  ExprId take(ExprId id, StmtList& out) override {
+    const auto call = std::get<Call>(d_.p[id]);
+    const Fn fn = d_.p[call.fn];
+    const auto given = d_.p.arguments(call.args);
+    const std::vector<Arg> args(given.begin(), given.end());
+    const auto param_span = d_.p.params(fn.params);
+    const std::vector<LocalId> params(param_span.begin(), param_span.end());
+    std::map<uint32_t, Memory> memories;
+    for (size_t i = 0; i < params.size(); ++i)
+      if (const Memory* m = std::get_if<Memory>(&args[i])) memories[params[i].value] = *m;
+    BodyCopier copier(d_, std::move(memories));
+    copier.own_tags(fn.body);
+    for (size_t i = 0; i < params.size(); ++i)
+      if (const ExprId* value = std::get_if<ExprId>(&args[i]))
+        out.push_back(
+            d_.stmt(Let{copier.local(params[i]), *value}, d_.p.loc(id), d_.level_of(params[i])));
+    Level flow = Level::Grid;
+    for (const StmtId item : d_.p.items(fn.body))
+      for_each_stmt(d_.p, item, [&](StmtId s) {
+        if (std::holds_alternative<Return>(d_.p[s]))
+          flow = std::max(flow, d_.c.flow_levels[s.index()]);
+      });
+    LocalId result;
+    if (fn.result) {
+      result = d_.local(Local::Kind::Var, fn.name, *fn.result, d_.result_level(call.fn));
+      out.push_back(d_.let(result, d_.zero(*fn.result)));
+    }
+    const StmtList body = copier.block(fn.body);
+    ReturnRewriter returns(d_, result, flow);
+    const StmtList straight = returns.rewrite(body, true, false);
+    for (const StmtId flag : returns.flag_declaration()) out.push_back(flag);
+    for (const StmtId item : straight) statement(item, out);
+    return result.valid() ? d_.ref(result) : ExprId{};
+  }
+
+  std::vector<Need> needed_;
+  bool effects_;
+};
+
+}  // namespace
+
+void inline_calls(Draft& d, bool effects) {
+  Inliner(d, effects).run();
+}
+
+}  // namespace vyre::plan

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The native route: barriers stay inside the launch, and every lane of every workgroup reaches
+// every one of them. A lane that has ended walks along: it takes part in barriers and in uniform
+// control flow, and in nothing else.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "plan/draft.hpp"
+
+namespace vyre::plan {
+
+// Words of Hidden::Kind::Meeting. Those of a kind rotate over three rounds: one is written, one was
+// read in the round before, one is being cleared, and a single barrier keeps them apart.
+struct MeetingWords {
+  static constexpr uint32_t kAlive = 0;
+  static constexpr uint32_t kStop = kMeetingStops;
+  static constexpr uint32_t kChanged = 6;  // three per fixpoint
+  uint32_t fixpoints = 0;
+  [[nodiscard]] uint32_t changed(uint32_t row) const { return kChanged + 3 * row; }
+  [[nodiscard]] uint32_t published(uint32_t word) const {
+    return kChanged + 3 * fixpoints + 3 * word;
+  }
+};
+
+// What the passes before agree on with the native lowering.
+struct NativeState {
+  ir::BufferId meeting;
+  MeetingWords words;
+  std::vector<ir::LocalId> rounds;  // by fixpoint: the round of its changed words
+  ir::LocalId live, round, phase_round, group_round, passes, converged;
+};
+NativeState prepare_native(Draft& d);
+// `changed` for a fixpoint that stays in the launch.
+ir::StmtId mark_changed(Draft& d, const NativeState& native, uint32_t row);
+// Takes loads with barriers out of larger expressions, and effects out of the arguments of calls:
+// a uniform expression can then be evaluated by lanes that have ended.
+void separate_effects(Draft& d);
+
+class NativeSegment {
+ public:
+  NativeSegment(Draft& d, const NativeState& native, ir::BufferId fixpoint_result,
+                std::function<ir::ExprId()> lane);
+
+  // `ends_lanes`: some lane may have ended before or may end inside. `mask`: the lane's mask, if it
+  // may have ended before.
+  void begin(StmtList& prologue, bool ends_lanes, ir::ExprId mask);
+  // What fixpoint_passes() or fixpoint_converged() is here.
+  ir::ExprId fixpoint_result(ir::Builtin builtin);
+  // This lane stops the dispatch at the end of the phase.
+  void stop(StmtList& out);
+  // A `return` of all lanes at once.
+  ir::StmtId leave_together();
+  // Lowers the body and appends the epilogue, for live lanes. Gives the local that says who they
+  // are.
+  ir::LocalId finish(StmtList& body, const StmtList& epilogue);
+
+ private:
+  class EndedLanes;
+
+  // ---- fixpoints
+  StmtList lower_fixpoints(std::span<const ir::StmtId> items);
+  void lower_fixpoint(ir::StmtId id, StmtList& out);
+  ir::StmtId over_buffer(ir::BufferId buffer, const std::function<StmtList(ir::LocalId)>& each);
+
+  // ---- meeting points
+  ir::ExprId word(uint32_t first, ir::LocalId round);
+  ir::ExprId after_round(ir::LocalId round);
+  void source_barrier(StmtList& out);
+  // All lanes of the grid; if none of them is live the launch ends.
+  void grid_vote(StmtList& out, const std::vector<ir::LocalId>& publish);
+  // Gives a local that says whether a lane of the workgroup is live.
+  ir::LocalId group_vote(StmtList& out, const std::vector<ir::LocalId>& publish);
+
+  Draft& d_;
+  const NativeState& native_;
+  ir::BufferId result_;
+  std::function<ir::ExprId()> lane_;
+  bool ends_lanes_ = false;
+  bool may_have_ended_ = false;
+  const ir::LocalId live_, round_, phase_round_, group_round_, passes_, converged_;
+  ir::BufferId group_words_;
+  uint32_t group_published_ = 0;
+  std::unordered_set<uint32_t> left_together_;    // StmtIds of returns
+  std::unordered_set<uint32_t> lowered_;          // StmtIds that are in their final form
+  std::unordered_set<uint32_t> source_barriers_;  // placeholders of lowered fixpoints
+};
+
+}  // namespace vyre::plan

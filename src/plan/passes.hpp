@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes of the planner in the order in which they run. Each takes a Draft that satisfies what
+// the ones before it promise.
+#pragma once
+
+#include <functional>
+
+#include "plan/draft.hpp"
+
+namespace vyre::plan {
+
+// Promise: no function that is still called holds a barrier of workgroup or grid scope, a fixpoint,
+// a trap, a resume, a collective, an async copy, or asks for the result of a fixpoint; with
+// `effects`, none writes memory of others or uses subgroup operations either.
+void inline_calls(Draft& d, bool effects);
+
+// Loads of other types hide bits: a store can change them without the loaded value changing.
+bool loads_all_bits(ir::Type element);
+// Decides for every buffer of every fixpoint how a change is noticed: Draft::fixpoints.
+// In checked mode extra accesses would be reported before those of the source.
+void find_fixpoint_modes(Draft& d, bool checked);
+// Promise: every write to a tracked buffer is followed by `mark(fixpoint)` if it changed something,
+// for each fixpoint around it that tracks the buffer. `tracks(row)`: whether it does for this one.
+void track_writes(Draft& d, const std::function<ir::StmtId(uint32_t)>& mark);
+
+// Where a program is cut.
+struct CutPoints {
+  ir::Scope scope = ir::Scope::Grid;
+  // The native route cuts only where a launch has to end.
+  bool native = false;
+
+  [[nodiscard]] bool is_cut(const Draft& d, ir::StmtId id) const;  // the statement itself
+  [[nodiscard]] bool is_cut(const Draft& d, ir::ExprId id) const;  // a load with barriers
+  [[nodiscard]] bool below(const Draft& d, ir::StmtId id) const;   // at any depth
+};
+
+// Promise: loads with barriers of the scope are the whole value of a `let`; conditions of ifs and
+// loops with a cut inside are locals (Draft::branch_words, loop_forms), as is the most passes of a
+// fixpoint; such loops have no `break` but the one at the end of their condition.
+void normalise(Draft& d, const CutPoints& cuts);
+
+}  // namespace vyre::plan

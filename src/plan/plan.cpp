@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vyre/plan/plan.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "plan/segments.hpp"
+
+namespace vyre::plan {
+
+using namespace ir;
+
+std::string_view name_of(Route route) {
+  switch (route) {
+    case Route::Native: return "native";
+    case Route::Virtual: return "virtual";
+    case Route::Resident: return "resident";
+    case Route::Host: return "host";
+  }
+  return "?";
+}
+
+std::optional<Route> route_from_name(std::string_view name) {
+  for (const Route route : {Route::Native, Route::Virtual, Route::Resident, Route::Host})
+    if (name_of(route) == name) return route;
+  return std::nullopt;
+}
+
+std::string_view name_of(Hidden::Kind kind) {
+  switch (kind) {
+    case Hidden::Kind::Frame: return "frame";
+    case Hidden::Kind::GroupFrame: return "workgroup frame";
+    case Hidden::Kind::Slot: return "slot";
+    case Hidden::Kind::Shared: return "shared memory";
+    case Hidden::Kind::Mask: return "lane mask";
+    case Hidden::Kind::Control: return "control";
+    case Hidden::Kind::Fixpoint: return "fixpoint result";
+    case Hidden::Kind::ReportValue: return "trap value";
+    case Hidden::Kind::ReportSite: return "trap site";
+    case Hidden::Kind::Snapshot: return "snapshot";
+    case Hidden::Kind::Meeting: return "meeting";
+  }
+  return "?";
+}
+
+std::string_view name_of(Crossing::How how) {
+  switch (how) {
+    case Crossing::How::Saved: return "saved";
+    case Crossing::How::Kept: return "kept";
+    case Crossing::How::Recomputed: return "recomputed";
+  }
+  return "?";
+}
+
+std::string_view name_of(FixpointMode mode) {
+  switch (mode) {
+    case FixpointMode::Tracked: return "tracked";
+    case FixpointMode::TrackedStore: return "tracked store";
+    case FixpointMode::Snapshot: return "snapshot";
+  }
+  return "?";
+}
+
+std::optional<uint32_t> Plan::find_hidden(Hidden::Kind kind) const {
+  for (uint32_t i = 0; i < hidden.size(); ++i)
+    if (hidden[i].kind == kind) return i;
+  return std::nullopt;
+}
+
+bool contains_grid_barrier(const check::CheckedProgram& checked) {
+  return checked.has_grid_barrier;
+}
+
+namespace {
+
+Plan whole_program(const check::CheckedProgram& checked, Route route) {
+  Plan plan;
+  plan.route = route;
+  plan.whole = true;
+  Segment segment;
+  segment.program = checked;
+  for (uint32_t i = 0; i < checked.program.buffers.size(); ++i)
+    segment.arguments.push_back({Argument::Kind::Source, i});
+  for (const Stmt& s : checked.program.stmts)
+    if (const auto* region = std::get_if<Region>(&s))
+      if (std::ranges::find(segment.regions, region->name) == segment.regions.end())
+        segment.regions.push_back(region->name);
+  plan.segments.push_back(std::move(segment));
+  plan.steps.push_back({LaunchStep{0}});
+  return plan;
+}
+
+// A fixpoint that may be asked for 0 passes stops all lanes before it starts.
+void guard_zero_passes(Draft& d) {
+  const auto guard = [&](const auto& self, Block block) -> StmtList {
+    const auto given = d.p.items(block);
+    StmtList out;
+    for (const StmtId id : StmtList(given.begin(), given.end())) {
+      StmtId own = id;
+      std::vector<StmtList> blocks;
+      const Stmt s = d.p[id];
+      for_each_block(s, [&](Block b) { blocks.push_back(self(self, b)); });
+      if (!blocks.empty()) own = d.with_blocks(id, blocks);
+      if (const auto* fixpoint = std::get_if<Fixpoint>(&s)) {
+        const auto constant = check::evaluate_constant(d.c, fixpoint->max_passes);
+        if (!constant || constant->bits == 0) {
+          if (!d.zero_passes_tag) d.zero_passes_tag = d.fresh_tag();
+          const LocalId most = d.capture(fixpoint->max_passes, "most", Level::Grid, out);
+          const StmtId trap =
+              d.stmt(Trap{*d.zero_passes_tag, d.number(0)}, d.p.loc(id), Level::Grid);
+          out.push_back(d.when(d.binary(BinaryOp::Eq, d.ref(most), d.number(0)), {trap}));
+          own = d.with_operands(own, {d.ref(most)});
+        }
+      }
+      out.push_back(own);
+    }
+    return out;
+  };
+  d.p.body = d.block(guard(guard, d.p.body));
+}
+
+// Workgroups of another size, as the caller wants it.
+Result<void> set_workgroup(Draft& d, const check::Axes& workgroup) {
+  d.c.workgroup = workgroup;
+  d.c.workgroup_axes = workgroup[2] != 1 ? 3 : workgroup[1] != 1 ? 2 : 1;
+  return {};
+}
+
+Error unsupported_checked() {
+  return {.code = ErrorCode::Unsupported,
+          .message =
+              "checked mode stops lanes in the middle of a statement, which the native route "
+              "cannot do. Fix: use the virtual route",
+          .context = {},
+          .at = {},
+          .diagnostics = {}};
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& options) {
+  if (!checked.has_grid_barrier && !options.workgroup) return whole_program(checked, options.route);
+  const bool native = options.route == Route::Native;
+  if (native && options.checked) return std::unexpected(unsupported_checked());
+  Draft d(checked);
+  if (options.workgroup)
+    if (auto ok = set_workgroup(d, *options.workgroup); !ok) return std::unexpected(ok.error());
+
+  const bool fixpoints = std::ranges::any_of(
+      d.p.stmts, [](const Stmt& s) { return std::holds_alternative<Fixpoint>(s); });
+  inline_calls(d, native || fixpoints);
+  guard_zero_passes(d);
+  find_fixpoint_modes(d, options.checked);
+  const CutPoints cuts{Scope::Grid, native};
+
+  Plan plan;
+  plan.route = options.route;
+  plan.control.fixpoints = static_cast<uint32_t>(d.fixpoints.size());
+  Hidden control_words;
+  control_words.kind = Hidden::Kind::Control;
+  control_words.name = "control";
+  const BufferId control = d.add_hidden(std::move(control_words));
+  std::optional<NativeState> state;
+  std::vector<bool> inside(d.fixpoints.size());  // stays in a launch
+  if (native) {
+    state = prepare_native(d);
+    for (const auto& [id, row] : d.fixpoint_rows) inside[row] = !cuts.is_cut(d, StmtId{id});
+    separate_effects(d);
+  }
+  track_writes(d, [&](uint32_t row) {
+    if (inside[row]) return mark_changed(d, *state, row);
+    return d.atomic(AtomicOp::Store, Memory::of(control), d.number(plan.control.changed(row)),
+                    d.number(1));
+  });
+  normalise(d, cuts);
+  Tree tree = cut(d, cuts);
+  analyse(d, tree, cuts, options.checked);
+  make_segments(d, tree, cuts, options, control, state ? &*state : nullptr, plan);
+  return plan;
+}
+
+Plan cut_workgroup(const check::CheckedProgram& checked) {
+  Draft d(checked);
+  const CutPoints cuts{Scope::Workgroup, false};
+  Plan plan;
+  plan.scope = Scope::Workgroup;
+  inline_calls(d, false);
+  Hidden control_words;
+  control_words.kind = Hidden::Kind::Control;
+  control_words.name = "control";
+  const BufferId control = d.add_hidden(std::move(control_words));
+  normalise(d, cuts);
+  Tree tree = cut(d, cuts);
+  analyse(d, tree, cuts, false);
+  make_segments(d, tree, cuts, {}, control, nullptr, plan);
+  return plan;
+}
+
+}  // namespace vyre::plan

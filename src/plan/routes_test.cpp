@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "vyre/plan/plan.hpp"
+#include "vyre/text/text.hpp"
+
+namespace vyre::plan {
+namespace {
+
+using ::testing::HasSubstr;
+
+check::CheckedProgram checked_program(std::string_view body) {
+  const std::string text =
+      "program p { workgroup 4; inout a : u32[]; shared s : u32[8]; " + std::string(body) + " }";
+  auto checked = check::check_valid(text::parse(text, "p.vyre").program);
+  EXPECT_TRUE(checked.has_value()) << (checked ? "" : to_string(checked.error()));
+  return std::move(*checked);
+}
+
+check::Launch launch_of(const check::CheckedProgram& checked, uint32_t groups) {
+  const std::vector<std::byte> a(64);
+  const std::vector<std::span<const std::byte>> inputs = {a};
+  return *check::resolve_launch(checked, {.inputs = inputs, .grid = check::Axes{groups, 1, 1}});
+}
+
+device::Capabilities cooperative() {
+  device::Capabilities c;
+  c.cooperative_grid_barrier = true;
+  c.resident_buffers = true;
+  return c;
+}
+
+constexpr std::string_view kBarrier = "a[gid.x] = 1; barrier grid; a[gid.x] += 1;";
+
+// D-GRID.1: at any depth, and only what is a barrier of the grid.
+TEST(ContainsGridBarrier, AtAnyDepth) {
+  for (const std::string_view body :
+       {"barrier grid;", "if len(a) == 3 { for i in 0..3 { while true { barrier grid; break; } } }",
+        "let x = grid_load(a[0]);", "fixpoint max 2 over (a) { }",
+        "if gid.x == 0 { trap(1, 0); } resume(1);", "all_reduce(a, add);",
+        "region r { { barrier grid; } }", "f(); fn f() { barrier grid; }"})
+    EXPECT_TRUE(contains_grid_barrier(checked_program(body))) << body;
+  for (const std::string_view body :
+       {"barrier workgroup;", "barrier subgroup;", "let x = workgroup_load(a[0]);",
+        "if gid.x == 0 { trap(1, 0); }", "async copy(1, s, 0, a, 0, 4); wait(1);"})
+    EXPECT_FALSE(contains_grid_barrier(checked_program(body))) << body;
+}
+
+// D-GRID.1: without one there is one segment, the program itself.
+TEST(MakePlan, WithoutBarrierIsTheProgram) {
+  const auto checked = checked_program("a[gid.x] = 1; if gid.x == 3 { return; }");
+  for (const Route route : {Route::Native, Route::Virtual, Route::Resident, Route::Host}) {
+    const auto plan = make_plan(checked, {.route = route});
+    ASSERT_TRUE(plan.has_value());
+    ASSERT_EQ(plan->segments.size(), 1U);
+    EXPECT_TRUE(plan->segments[0].program.program == checked.program);
+    EXPECT_TRUE(plan->hidden.empty());
+  }
+}
+
+TEST(ChooseRoute, ByGridAndDevice) {
+  const auto checked = checked_program(kBarrier);
+  const auto route = [&](uint32_t groups, const RouteRequest& request) {
+    return choose_route(checked, launch_of(checked, groups), request);
+  };
+  RouteRequest request;
+  request.capabilities = cooperative();
+  request.resident_workgroups = 8;
+  EXPECT_EQ(route(8, request)->route, Route::Native);
+  EXPECT_EQ(route(9, request)->route, Route::Virtual);
+  EXPECT_THAT(route(9, request)->why, HasSubstr("9 workgroups, but 8"));
+  request.checked = true;
+  EXPECT_EQ(route(8, request)->route, Route::Virtual);
+  request.checked = false;
+  request.capabilities.cooperative_grid_barrier = false;
+  EXPECT_EQ(route(8, request)->route, Route::Resident);
+  request.capabilities.resident_buffers = false;
+  EXPECT_EQ(route(8, request)->route, Route::Host);
+  request.capabilities.host_split = false;
+  EXPECT_EQ(route(8, request).error().code, ErrorCode::Unsupported);
+}
+
+TEST(ChooseRoute, RequiredCooperative) {
+  const auto checked = checked_program(kBarrier);
+  RouteRequest request;
+  request.capabilities = cooperative();
+  request.resident_workgroups = 8;
+  request.require_cooperative = true;
+  EXPECT_EQ(choose_route(checked, launch_of(checked, 8), request)->route, Route::Native);
+  const auto refused = choose_route(checked, launch_of(checked, 9), request);
+  EXPECT_EQ(refused.error().code, ErrorCode::CooperativeResidencyExceeded);
+  EXPECT_THAT(refused.error().message, HasSubstr("Fix:"));
+  request.capabilities.cooperative_grid_barrier = false;
+  EXPECT_EQ(choose_route(checked, launch_of(checked, 8), request).error().code,
+            ErrorCode::Unsupported);
+}
+
+TEST(ChooseRoute, WithoutBarrierOneLaunch) {
+  const auto checked = checked_program("a[gid.x] = 1;");
+  EXPECT_THAT(choose_route(checked, launch_of(checked, 1000), {})->why,
+              HasSubstr("no grid barrier"));
+}
+
+TEST(StateBytes, CountsWhatIsSaved) {
+  const auto checked = checked_program(
+      "let x = a[gid.x]; var y = x as f64; s[lid.x] = 1; barrier grid; y += 1.0; a[gid.x] = x + "
+      "s[lid.x] + y as u32;");
+  const auto plan = make_plan(checked);
+  const auto bytes = state_bytes(*plan, checked, launch_of(checked, 1000));
+  ASSERT_TRUE(bytes.has_value());
+  EXPECT_EQ(bytes->per_lane, 4U + 8U);
+  EXPECT_EQ(bytes->per_workgroup, 32U);
+  EXPECT_EQ(bytes->total, 4000U * 12 + 1000U * 32 + bytes->fixed);
+  EXPECT_TRUE(check_state(*plan, checked, launch_of(checked, 1000), bytes->total).has_value());
+  const auto refused = check_state(*plan, checked, launch_of(checked, 1000), bytes->total - 1);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::LimitExceeded);
+  EXPECT_THAT(refused.error().message, HasSubstr("12 per lane, 32 per workgroup"));
+  EXPECT_THAT(refused.error().message, HasSubstr("`x` (4 bytes per lane)"));
+  EXPECT_THAT(refused.error().message, HasSubstr("Fix:"));
+  EXPECT_EQ(refused.error().at.line, 1U);
+}
+
+// D-GRID.5
+TEST(MakePlan, StraightLineHasOneSegmentMoreThanBarriers) {
+  const auto count = [&](std::string_view body) {
+    return make_plan(checked_program(body))->segments.size();
+  };
+  EXPECT_EQ(count("a[0] = 1; barrier grid; a[1] = 2;"), 2U);
+  EXPECT_EQ(
+      count("a[0] = 1; barrier grid; a[1] = 2; barrier grid; a[2] = 3; barrier grid; a[3] = 4;"),
+      4U);
+  // Empty ones are not launched.
+  EXPECT_EQ(count("barrier grid; a[1] = 2; barrier grid; barrier grid;"), 1U);
+}
+
+}  // namespace
+}  // namespace vyre::plan
