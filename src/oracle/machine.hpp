@@ -88,6 +88,8 @@ struct Slice {
   std::function<void(uint64_t, std::span<std::byte>)> on_end = {};
   // By BufferId: lanes that store to one element with atomic_store have to agree on the value.
   std::vector<bool> agreed = {};
+  // Like a device whose barriers count on every lane: none may have ended when others meet.
+  bool all_arrive = false;
 };
 
 class Machine : private HandlerBuffers {
@@ -103,6 +105,8 @@ class Machine : private HandlerBuffers {
   [[nodiscard]] const std::optional<Stop>& stopped() const { return stop_; }
   // Elements of agreed buffers that two lanes stored different values to.
   [[nodiscard]] uint64_t disagreements() const { return disagreements_; }
+  // Slice::all_arrive: barriers that some lane would never have reached.
+  [[nodiscard]] uint64_t missed_barriers() const { return missed_barriers_; }
 
  private:
   struct MemoryView {
@@ -187,6 +191,7 @@ class Machine : private HandlerBuffers {
   uint64_t groups_in_slice_ = 0;
   std::map<std::pair<MemoryRow, uint64_t>, uint64_t> agreed_;
   uint64_t disagreements_ = 0;
+  uint64_t missed_barriers_ = 0;
 
   std::vector<std::unique_ptr<Group>> groups_;  // those with a lane that has not ended
   std::vector<std::unique_ptr<Group>> spare_;   // finished ones, to be used again

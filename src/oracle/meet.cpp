@@ -96,6 +96,7 @@ void Machine::complete_workgroup(Group& group) {
       if (copy.tag == instr.b) perform(group, copy);
     std::erase_if(group.copies, [&](const PendingCopy& copy) { return copy.tag == instr.b; });
   }
+  if (slice_.all_arrive && group.live != group.lanes.size()) ++missed_barriers_;
   if (races_)
     races_->barrier_workgroup(group.id, global_id(group, 0),
                               static_cast<uint32_t>(group.lanes.size()));
@@ -140,6 +141,7 @@ Result<void> Machine::complete_grid() {
     }
   const Instr& instr = code_.instrs[*pc];
   const uint64_t* frame = frame_of(*someone.group, someone.lane);
+  if (slice_.all_arrive && at_grid_ != groups_in_slice_ * lanes_per_group_) ++missed_barriers_;
   end_phase();
   switch (instr.op) {
     case Op::Barrier: release_grid(*pc + 1); return {};

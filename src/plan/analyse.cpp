@@ -560,7 +560,7 @@ Homes assign_homes(const Draft& d, const Tree& tree, const CutPoints& cuts) {
 
   std::vector<std::vector<uint32_t>> taken(together.size());  // slots, by set
   for (uint32_t i = 0; i < locals; ++i) {
-    if (sets_of[i].empty() || tree.recomputed[i]) continue;
+    if (sets_of[i].empty() || (tree.recomputed[i] && !tree.words.contains(i))) continue;
     const LocalId local{i};
     const Type type = d.type_of(local);
     const uint32_t elements = d.c.array_counts[i];

@@ -17,7 +17,10 @@ Draft::Draft(const check::CheckedProgram& checked) : c(checked), p(c.program) {
   for (const Buffer& b : p.buffers) names_.insert(b.name);
   for (const Const& k : p.consts) names_.insert(k.name);
   for (const Fn& f : p.fns) names_.insert(f.name);
-  for (Local& l : p.locals) l.name = fresh_name(l.name);
+  for (Local& l : p.locals) {
+    source_names.push_back(l.name);
+    l.name = fresh_name(l.name);
+  }
   for (uint32_t i = 0; i < p.buffers.size(); ++i) arguments.push_back({Argument::Kind::Source, i});
   for (const Stmt& s : p.stmts) {
     if (const auto* trap = std::get_if<Trap>(&s)) tags_.insert(trap->tag);
@@ -69,6 +72,7 @@ LocalId Draft::local(Local::Kind kind, std::string_view name, Type type, Level l
   c.local_types.push_back(type);
   c.array_counts.push_back(0);
   c.local_levels.push_back(level);
+  source_names.emplace_back(name);
   return id;
 }
 
@@ -419,8 +423,8 @@ bool is_stable(const Draft& d, ExprId id) {
   bool stable = match(
       d.p[id],
       [&](const Load& e) {
+        if (d.checked || e.memory.kind == Memory::Kind::Local) return false;
         if (e.memory.kind == Memory::Kind::Table) return true;
-        if (e.memory.kind == Memory::Kind::Local) return false;
         const BufferKind kind = d.p[e.memory.buffer()].kind;
         return kind == BufferKind::In || kind == BufferKind::Uniform;
       },

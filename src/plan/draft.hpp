@@ -106,6 +106,9 @@ class Draft {
   std::unordered_map<uint32_t, uint32_t> fixpoint_rows;    // into `fixpoints`
   std::vector<FixpointInfo> fixpoints;
 
+  bool checked = false;  // any access may stop a lane
+  // By LocalId: as the source calls it.
+  std::vector<std::string> source_names;
   // Locals that every segment sets up for itself.
   std::unordered_set<uint32_t> ambient;
   // A trap with this tag stops the dispatch because of a fixpoint of at most 0 passes. All live

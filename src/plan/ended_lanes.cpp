@@ -254,13 +254,14 @@ void NativeSegment::EndedLanes::walk_while(StmtId id, StmtList& out) {
   const auto leave_unless = [&](ExprId condition) {
     trip.push_back(d_.when(d_.negate(condition), {d_.stmt(Break{}, {}, Level::Workgroup)}));
   };
-  const bool grid = meets(id, Scope::Grid);
+  // Telling the others what a loop further in came to may have put a grid barrier there.
+  const StmtList inner = list(body, true);
+  const bool grid = std::ranges::any_of(inner, [&](StmtId s) { return meets(s, Scope::Grid); });
   bool stop = false;
   if (grid && !meets_every_trip(body, stop) && !mutated(Mutation::NativeNoVote))
     n_.grid_vote(trip, {});
   if (!grid && !mutated(Mutation::NativeNoVote)) leave_unless(d_.ref(n_.group_vote(trip, {})));
   leave_unless(s.condition);
-  const StmtList inner = list(body, true);
   trip.insert(trip.end(), inner.begin(), inner.end());
   out.push_back(
       d_.stmt(While{d_.boolean(true), d_.block(trip)}, d_.p.loc(id), d_.c.flow_levels[id.index()]));

@@ -14,13 +14,17 @@ Extractor::Extractor(const Draft& d, std::string name, bool shared_as_buffers)
       shared_as_buffers_(shared_as_buffers),
       uses_(d.p.buffers.size()),
       fns_used_(d.p.fns.size()),
+      consts_used_(d.p.consts.size()),
+      consts_(d.p.consts.size()),
       buffers_(d.p.buffers.size()),
       fns_(d.p.fns.size()) {
   c_.program.name = std::move(name);
   c_.workgroup = d.c.workgroup;
   c_.workgroup_axes = d.c.workgroup_axes;
+  for (const Buffer& b : d.p.buffers) names_.insert(b.name);
+  for (const Const& k : d.p.consts) names_.insert(k.name);
+  for (const Fn& f : d.p.fns) names_.insert(f.name);
   c_.program.positions.files = d.p.positions.files;
-  c_.program.positions.locs = d.p.positions.locs;
 }
 
 std::optional<BufferId> Extractor::buffer(BufferId id) const {
@@ -88,13 +92,34 @@ bool Extractor::writes_param(FnId fn, size_t param) {
 void Extractor::note_call(const Call& call) {
   const auto args = d_.p.arguments(call.args);
   for (size_t k = 0; k < args.size(); ++k)
-    if (const Memory* m = std::get_if<Memory>(&args[k])) note_memory(*m, writes_param(call.fn, k));
+    if (const Memory* m = std::get_if<Memory>(&args[k])) {
+      note_memory(*m, writes_param(call.fn, k));
+      if (m->kind == Memory::Kind::Table) note_const(m->table());
+    }
   if (fns_used_[call.fn.index()]) return;
   fns_used_[call.fn.index()] = true;
-  for (const StmtId id : d_.p.items(d_.p[call.fn].body))
-    for_each_expr_below(d_.p, id, [&](ExprId e) {
-      if (const auto* inner = std::get_if<Call>(&d_.p[e])) note_call(*inner);
+  for (const StmtId id : d_.p.items(d_.p[call.fn].body)) note_body(id);
+}
+
+// Constants may refer to others.
+void Extractor::note_const(ConstId id) {
+  if (consts_used_[id.index()]) return;
+  consts_used_[id.index()] = true;
+  for (const ExprId value : d_.p.values(d_.p[id].values))
+    for_each_expr(d_.p, value, [&](ExprId e) {
+      if (const auto* ref = std::get_if<ConstRef>(&d_.p[e])) note_const(ref->constant);
     });
+}
+
+// Functions and constants that a statement needs.
+void Extractor::note_body(StmtId id) {
+  for_each_expr_below(d_.p, id, [&](ExprId e) {
+    if (const auto* call = std::get_if<Call>(&d_.p[e])) note_call(*call);
+    if (const auto* ref = std::get_if<ConstRef>(&d_.p[e])) note_const(ref->constant);
+    if (const auto* load = std::get_if<Load>(&d_.p[e]);
+        load != nullptr && load->memory.kind == Memory::Kind::Table)
+      note_const(load->memory.table());
+  });
 }
 
 void Extractor::note_uses(const StmtList& items) {
@@ -112,8 +137,9 @@ void Extractor::note_uses(const StmtList& items) {
           [&](const Load& x) { note_memory(x.memory, false); },
           [&](const UniformLoad& x) { note_memory(x.memory, false); },
           [&](const Atomic& x) { note_memory(x.memory, x.op != AtomicOp::Load); },
-          [&](const Call& x) { note_call(x); }, [](const auto&) {});
+          [](const auto&) {});
     });
+    note_body(id);
   }
 }
 
@@ -125,16 +151,17 @@ void Extractor::declare() {
     p.workgroup[axis] =
         add(IntLiteral{.magnitude = c_.workgroup[axis], .negative = false, .suffix = {}}, Type::U32,
             {});
-  for (const Const& k : d_.p.consts) {
-    Const copy = k;
+  for (uint32_t i = 0; i < d_.p.consts.size(); ++i)
+    if (consts_used_[i]) {
+      consts_[i] = p.add(d_.p.consts[i], loc(d_.p.loc(ConstId{i})));
+      c_.constants.push_back(d_.c.constants[i]);
+    }
+  for (uint32_t i = 0; i < d_.p.consts.size(); ++i) {
+    if (!consts_used_[i]) continue;
     std::vector<ExprId> values;
-    const auto given = d_.p.values(k.values);
-    for (const ExprId e : std::vector<ExprId>(given.begin(), given.end()))
-      values.push_back(expr(e));
-    copy.values = p.add_values(values);
-    p.add(copy);
+    for (const ExprId e : d_.p.values(d_.p.consts[i].values)) values.push_back(expr(e));
+    p.consts[consts_[i].index()].values = p.add_values(values);
   }
-  c_.constants = d_.c.constants;
 
   uint32_t next_binding = 0;
   for (const check::BufferFacts& facts : d_.c.buffers)
@@ -177,7 +204,7 @@ void Extractor::declare() {
       b.align =
           add(IntLiteral{.magnitude = facts.align, .negative = false, .suffix = {}}, Type::U32, {});
     const LocId at = i < d_.p.positions.buffers.size() ? d_.p.positions.buffers[i] : LocId{};
-    buffers_[i] = p.add(std::move(b), at);
+    buffers_[i] = p.add(std::move(b), loc(at));
     c_.buffers.push_back(facts);
     arguments_.push_back(d_.arguments[i]);
   }
@@ -199,14 +226,18 @@ void Extractor::declare() {
 // ---- nodes
 
 LocId Extractor::loc(LocId id) {
-  return id;  // the table of positions is the same
+  if (!id.valid()) return {};
+  if (const auto known = locs_.find(id.value); known != locs_.end()) return known->second;
+  Loc copy = d_.p.positions.locs[id.index()];
+  copy.inlined_at = loc(copy.inlined_at);
+  return locs_[id.value] = c_.program.add_loc(copy);
 }
 
 Memory Extractor::memory(Memory m) {
   if (!m.valid()) return m;
   switch (m.kind) {
     case Memory::Kind::Buffer: return Memory::of(buffers_[m.index]);
-    case Memory::Kind::Table: return m;
+    case Memory::Kind::Table: return Memory::of(consts_[m.index]);
     case Memory::Kind::Local: return Memory::of(local(m.local()));
   }
   return m;
@@ -217,6 +248,8 @@ LocalId Extractor::local(LocalId id) {
   if (!fresh) return it->second;
   Local l = d_.p[id];
   l.type = d_.type_of(id);
+  // The name it has in the source, if no other local of this segment has it.
+  if (names_.insert(d_.source_names[id.index()]).second) l.name = d_.source_names[id.index()];
   const uint32_t count = d_.c.array_counts[id.index()];
   if (l.count.valid())
     l.count = add(IntLiteral{.magnitude = count, .negative = false, .suffix = {}}, Type::U32, {});
@@ -240,7 +273,8 @@ ExprId Extractor::expr(ExprId id) {
   Expr e = d_.p[id];
   match(
       e, [](IntLiteral&) {}, [](FloatLiteral&) {}, [](BoolLiteral&) {},
-      [&](LocalRef& x) { x.local = local(x.local); }, [](ConstRef&) {}, [](BuiltinRef&) {},
+      [&](LocalRef& x) { x.local = local(x.local); },
+      [&](ConstRef& x) { x.constant = consts_[x.constant.index()]; }, [](BuiltinRef&) {},
       [&](Len& x) { x.memory = memory(x.memory); },
       [&](Load& x) {
         x.memory = memory(x.memory);

@@ -31,6 +31,8 @@ class Extractor {
   void note_uses(const StmtList& items);
   void note_memory(ir::Memory m, bool written);
   void note_call(const ir::Call& call);
+  void note_body(ir::StmtId id);
+  void note_const(ir::ConstId id);
   bool writes_param(ir::FnId fn, size_t param);
   void declare();
   ir::Memory memory(ir::Memory m);
@@ -52,9 +54,13 @@ class Extractor {
   std::vector<Use> uses_;
   std::vector<bool> fns_used_;
   std::map<uint32_t, bool> writes_param_;
+  std::vector<bool> consts_used_;
+  std::vector<ir::ConstId> consts_;
+  std::unordered_map<uint32_t, ir::LocId> locs_;
   std::vector<ir::BufferId> buffers_;
   std::vector<ir::FnId> fns_;
   std::map<uint32_t, ir::LocalId> locals_;
+  std::unordered_set<std::string> names_;  // that are taken
 };
 
 }  // namespace vyre::plan

@@ -72,7 +72,8 @@ void Hoister::hoist_statement(StmtId id, StmtList& out) {
     // The old value is loaded before the new one is computed.
     const ExprId index_value = hoist(store->index, out);
     const LocalId index = d_.capture(index_value, "at", d_.level_of(index_value), out);
-    const ExprId old_value = d_.load(store->memory, d_.ref(index));
+    const ExprId old_value = d_.expr(Load{store->memory, d_.ref(index)},
+                                     widened(d_.element_of(store->memory)), d_.p.loc(id));
     d_.c.expr_proofs[old_value.index()] = d_.c.stmt_proofs[id.index()];
     const LocalId old = d_.capture(old_value, "old", Level::Lane, out);
     const ExprId value = hoist(store->value, out);

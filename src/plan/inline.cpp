@@ -25,8 +25,9 @@ class BodyCopier {
     const auto [it, fresh] = locals_.try_emplace(id.value, LocalId{});
     if (fresh) {
       const Local l = d_.p[id];
-      it->second = d_.local(l.kind == Local::Kind::Param ? Local::Kind::Let : l.kind, l.name,
-                            d_.type_of(id), d_.level_of(id));
+      it->second =
+          d_.local(l.kind == Local::Kind::Param ? Local::Kind::Let : l.kind,
+                   std::string(d_.source_names[id.index()]), d_.type_of(id), d_.level_of(id));
       d_.p.locals[it->second.index()].count = l.count;
       d_.c.array_counts[it->second.index()] = d_.c.array_counts[id.index()];
       if (d_.p.loc(id).valid()) {

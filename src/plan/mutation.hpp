@@ -25,7 +25,7 @@ namespace vyre::plan {
   X(RecomputeWords) X(RecomputeFixpointResult) X(FrameInPlace) X(GroupFrameInPlace)               \
   X(FrameByFirstLane) X(SaveBeforeBody) X(SaveOnlyHalfOfWide)                                     \
   /* shared memory */                                                                             \
-  X(NoSharedRestore) X(NoSharedSave) X(SharedNotZeroed) X(SharedDeadAtReturn)                     \
+  X(NoSharedRestore) X(NoSharedSave) X(SharedDeadAtReturn)                                        \
   /* lanes that ended or wait */                                                                  \
   X(SkipEndedMask) X(ReturnKeepsLane) X(ParkedNotSaved) X(ParkOwnTagOnly) X(OpenSpansIgnored)     \
   X(NoLiveWord) X(GroupFrameNotCarried) X(TrapSiteOfOther)                                        \

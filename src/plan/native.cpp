@@ -322,6 +322,10 @@ void NativeSegment::grid_vote(StmtList& out, const std::vector<LocalId>& publish
   out.push_back(d_.barrier(Scope::Grid));
   const ExprId alive = d_.load(meeting, word(MeetingWords::kAlive, round_), true);
   out.push_back(d_.when(d_.binary(BinaryOp::Eq, alive, d_.number(0)), {leave_together()}));
+  if (mutated(Mutation::NativeStopAtInternal)) {
+    const ExprId stopped = d_.load(meeting, word(MeetingWords::kStop, phase_round_), true);
+    out.push_back(d_.when(d_.binary(BinaryOp::Ne, stopped, d_.number(0)), {leave_together()}));
+  }
   published = 0;
   for (const LocalId local : publish) {
     const Type type = d_.type_of(local);

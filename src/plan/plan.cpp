@@ -121,10 +121,21 @@ void guard_zero_passes(Draft& d) {
 }
 
 // Workgroups of another size, as the caller wants it.
-Result<void> set_workgroup(Draft& d, const check::Axes& workgroup) {
+void set_workgroup(Draft& d, const check::Axes& workgroup) {
   d.c.workgroup = workgroup;
   d.c.workgroup_axes = workgroup[2] != 1 ? 3 : workgroup[1] != 1 ? 2 : 1;
-  return {};
+}
+
+Error too_large(size_t segments) {
+  return {.code = ErrorCode::LimitExceeded,
+          .message = fmt::format(
+              "the plan is too large: its first {} segments alone have more statements and "
+              "expressions than four of the largest programs. Fix: keep fewer locals alive across "
+              "the barriers, or use smaller constant tables",
+              segments),
+          .context = {},
+          .at = {},
+          .diagnostics = {}};
 }
 
 Error unsupported_checked() {
@@ -144,8 +155,8 @@ Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& 
   const bool native = options.route == Route::Native;
   if (native && options.checked) return std::unexpected(unsupported_checked());
   Draft d(checked);
-  if (options.workgroup)
-    if (auto ok = set_workgroup(d, *options.workgroup); !ok) return std::unexpected(ok.error());
+  d.checked = options.checked;
+  if (options.workgroup) set_workgroup(d, *options.workgroup);
 
   const bool fixpoints = std::ranges::any_of(
       d.p.stmts, [](const Stmt& s) { return std::holds_alternative<Fixpoint>(s); });
@@ -176,11 +187,12 @@ Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& 
   normalise(d, cuts);
   Tree tree = cut(d, cuts);
   analyse(d, tree, cuts, options.checked);
-  make_segments(d, tree, cuts, options, control, state ? &*state : nullptr, plan);
+  if (!make_segments(d, tree, cuts, options, control, state ? &*state : nullptr, plan))
+    return std::unexpected(too_large(plan.segments.size()));
   return plan;
 }
 
-Plan cut_workgroup(const check::CheckedProgram& checked) {
+Result<Plan> cut_workgroup(const check::CheckedProgram& checked) {
   Draft d(checked);
   const CutPoints cuts{Scope::Workgroup, false};
   Plan plan;
@@ -193,7 +205,8 @@ Plan cut_workgroup(const check::CheckedProgram& checked) {
   normalise(d, cuts);
   Tree tree = cut(d, cuts);
   analyse(d, tree, cuts, false);
-  make_segments(d, tree, cuts, {}, control, nullptr, plan);
+  if (!make_segments(d, tree, cuts, {}, control, nullptr, plan))
+    return std::unexpected(too_large(plan.segments.size()));
   return plan;
 }
 

@@ -11,6 +11,7 @@
 #include "plan/extract.hpp"
 #include "plan/mutation.hpp"
 #include "plan/native.hpp"
+#include "vyre/ir/semantics.hpp"
 
 namespace vyre::plan {
 
@@ -31,7 +32,8 @@ class SegmentMaker {
         homes_(assign_homes(d, tree, cuts)),
         locals_(static_cast<uint32_t>(d.p.locals.size())) {}
 
-  void run(BufferId control) {
+  // False: the segments together are too large.
+  bool run(BufferId control) {
     h_.control = control;
     number_resumes(tree_.nodes);
     plan_.control.resumes = static_cast<uint32_t>(plan_.resumes.size());
@@ -40,6 +42,7 @@ class SegmentMaker {
     for (const Piece& piece : tree_.pieces) {
       segment_of_.push_back(static_cast<uint32_t>(plan_.segments.size()));
       if (!piece.items.empty()) make(piece);
+      if (nodes_ > kMostNodes) return false;
     }
     plan_.steps = steps(tree_.nodes);
     plan_.fixpoints = d_.fixpoints;
@@ -48,6 +51,7 @@ class SegmentMaker {
     plan_.frame_words = homes_.frame_words;
     plan_.group_frame_words = homes_.group_words;
     plan_.barriers = tree_.barriers;
+    return true;
   }
 
  private:
@@ -131,7 +135,6 @@ class SegmentMaker {
   }
   [[nodiscard]] bool restores(const Piece& piece, BufferId shared) const {
     const uint32_t n = locals_ + shared.value;
-    if (mutated(Mutation::SharedNotZeroed)) return h_.shared.contains(shared.value);
     return piece.maybe_in.contains(n) &&
            (piece.live_in.contains(n) ||
             (piece.live_out.contains(n) && !mutated(Mutation::SharedDeadAtReturn)));
@@ -249,6 +252,7 @@ class SegmentMaker {
                         cuts_.scope == Scope::Workgroup);
     Extractor::Extracted extracted = extractor.run(all, live);
     segment.program = std::move(extracted.program);
+    nodes_ += segment.program.program.exprs.size() + segment.program.program.stmts.size();
     segment.arguments = std::move(extracted.arguments);
     segment.live = extracted.live;
     segment.swaps_frame = swaps_frame_ && !mutated(Mutation::FrameInPlace);
@@ -713,6 +717,11 @@ class SegmentMaker {
   std::map<uint16_t, uint32_t> resumes_;  // by tag
   std::vector<uint32_t> segment_of_;      // by piece
 
+  // A program of kMaxNodes whose state crosses every one of thousands of barriers would fill any
+  // memory.
+  static constexpr size_t kMostNodes = kMaxNodes * 4;
+  size_t nodes_ = 0;
+
   const Piece* piece_ = nullptr;
   LocalId lane_, group_;
   bool uses_lane_ = false;
@@ -726,9 +735,9 @@ class SegmentMaker {
 
 }  // namespace
 
-void make_segments(Draft& d, Tree& tree, const CutPoints& cuts, const PlanOptions& options,
+bool make_segments(Draft& d, Tree& tree, const CutPoints& cuts, const PlanOptions& options,
                    BufferId control, const NativeState* native, Plan& plan) {
-  SegmentMaker(d, tree, cuts, options, native, plan).run(control);
+  return SegmentMaker(d, tree, cuts, options, native, plan).run(control);
 }
 
 }  // namespace vyre::plan

@@ -16,9 +16,10 @@ struct HiddenBuffers {
   std::map<uint32_t, uint32_t> shared;  // by BufferId: row of Plan::hidden
 };
 
-// Fills steps, segments, hidden buffers and everything else of a plan but scope and route.
-// `control`: the buffer of the control words. `native`: of the native route.
-void make_segments(Draft& d, Tree& tree, const CutPoints& cuts, const PlanOptions& options,
+// False if they would be too large for any memory. Fills steps, segments, hidden buffers and
+// everything else of a plan but scope and route. `control`: the buffer of the control words.
+// `native`: of the native route.
+bool make_segments(Draft& d, Tree& tree, const CutPoints& cuts, const PlanOptions& options,
                    ir::BufferId control, const NativeState* native, Plan& plan);
 
 }  // namespace vyre::plan

@@ -2,6 +2,9 @@
 // One program, one way through its barriers, against the oracle.
 #pragma once
 
+#include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +23,18 @@ std::string to_string(const Way& way);
 // Every route, suspended lanes and workgroup phases, three schedules.
 std::vector<Way> all_ways();
 
-// What differs, in one line; empty if nothing does.
-std::string compare(const check::CheckedProgram& checked,
-                    const std::vector<std::vector<std::byte>>& inputs,
-                    const std::optional<check::Axes>& grid, const Way& way);
+struct Fault {
+  Way way;
+  std::string what;
+};
+// The first way on which something differs.
+std::optional<Fault> find_fault(const check::CheckedProgram& checked,
+                                const std::vector<std::vector<std::byte>>& inputs,
+                                const std::optional<check::Axes>& grid,
+                                const std::vector<Way>& ways);
+
+// Calls `find` in a process of its own, since a wrong plan may make the interpreter give up or run
+// for ever. Gives what it returned, or what became of it.
+std::string apart(const std::function<std::string()>& find, std::chrono::seconds limit);
 
 }  // namespace vyre::plan_test

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <regex>
 
 #include <fmt/format.h>
 
@@ -472,7 +473,7 @@ class GridRun {
     if (!plan_.whole) set_word(control(), ControlWords::kLive, 0);
     if (Bytes* meeting = hidden_.find(Hidden::Kind::Meeting))
       std::ranges::fill(*meeting, std::byte{0});
-    ++ran_.launches;
+    if (++ran_.launches > options_.max_launches) return fail(internal("the plan does not end"));
     if (auto ok = execute(index); !ok) return fail(ok.error());
     if (plan_.whole) return pending_ ? fail(pending_->second) : Signal::Go;
     if (Bytes* meeting = hidden_.find(Hidden::Kind::Meeting)) {
@@ -563,6 +564,7 @@ class GridRun {
     slice.first = first;
     slice.count = count;
     slice.agreed = agreed_buffers(plan_, segment);
+    slice.all_arrive = plan_.route == Route::Native && !plan_.whole;
     const oracle::Code& compiled = code(index);
     const auto area = [&](const SharedUse& use, uint64_t group) {
       const Hidden& h = plan_.hidden[use.hidden];
@@ -589,6 +591,8 @@ class GridRun {
     const Result<void> done = machine.run_pass();
     if (machine.disagreements() != 0)
       return std::unexpected(internal("lanes disagree about a uniform value"));
+    if (machine.missed_barriers() != 0)
+      return std::unexpected(internal("a lane ends while others wait for it at a barrier"));
     if (done) return {};
     if (!machine.stopped()) return std::unexpected(done.error());
     note_stop(machine.stopped()->lane, done.error());
@@ -623,7 +627,7 @@ class GridRun {
   Result<void> run_phases(uint32_t index, const check::Launch& launch, std::vector<Bytes>& memory) {
     const Segment& segment = plan_.segments[index];
     if (!group_plans_[index])
-      group_plans_[index].emplace(GroupPlan{cut_workgroup(segment.program), {}});
+      group_plans_[index].emplace(GroupPlan{*cut_workgroup(segment.program), {}});
     GroupPlan& cut = *group_plans_[index];
     const ir::Program& program = segment.program.program;
     const GroupRun::Shared shared{cut.plan, cut.codes, options_, launch};
@@ -712,9 +716,13 @@ Ran interpret(const check::CheckedProgram& source, const Plan& plan, std::span<c
 }
 
 std::string difference(const ir::Program& program, const Ran& source, const Ran& plan) {
+  // Two locals of one name that meet in a segment are called x and x_2 there.
   const auto said = [](const Ran& r) {
     return !r.error ? std::string("it succeeds")
-                    : fmt::format("{} (line {})", to_string(*r.error), r.error->at.line);
+                    : fmt::format("{} (line {})",
+                                  std::regex_replace(to_string(*r.error),
+                                                     std::regex("`(\\w+?)_\\d+`"), "`$1`"),
+                                  r.error->at.line);
   };
   if (said(source) != said(plan)) return said(source) + " / " + said(plan);
   oracle::Outcome a;

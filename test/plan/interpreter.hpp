@@ -26,6 +26,7 @@ struct RunOptions {
   uint32_t resident_blocks = 2;  // of the virtual route
   std::optional<check::Axes> grid = {};
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+  uint64_t max_launches = 200'000;
 };
 
 // A dispatch, whether it ended well or not.

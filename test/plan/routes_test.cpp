@@ -1,29 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every directed program on every route, against the oracle.
+// Every program on every route, against the oracle: the directed ones one by one, random ones by
+// the thousand.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "generator/generator.hpp"
+#include "generator/sanitized_test.hpp"
 #include "plan/compare.hpp"
 #include "plan/programs.hpp"
 
 namespace vyre::plan_test {
 namespace {
 
-class Routes : public ::testing::TestWithParam<std::string> {};
+class DirectedOnRoutes : public ::testing::TestWithParam<std::string> {};
 
-// D-GRID.1, D-GRID.3, D-GRID.4, D-GRID.11
-TEST_P(Routes, GiveWhatTheOracleGives) {
+// D-GRID.3, D-GRID.4, D-GRID.11
+TEST_P(DirectedOnRoutes, GiveWhatTheOracleGives) {
   const Directed directed = load_directed(GetParam());
   const auto checked = check::check_valid(directed.program);
   ASSERT_TRUE(checked.has_value());
-  for (const Way& way : all_ways()) {
-    const std::string differs = compare(*checked, directed.inputs, directed.grid, way);
-    EXPECT_EQ(differs, "") << to_string(way);
+  const auto fault = find_fault(*checked, directed.inputs, directed.grid, all_ways());
+  ASSERT_FALSE(fault.has_value()) << to_string(fault->way) << ": " << fault->what
+                                  << "\n  reproduce: vyre_plan_check --program " << directed.name
+                                  << "\n  reduce:    vyre_plan_check --reduce --program "
+                                  << directed.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DirectedOnRoutes, ::testing::ValuesIn(directed_names()),
+                         [](const auto& test) { return test.param; });
+
+class RandomOnRoutes : public ::testing::TestWithParam<uint64_t> {};
+
+TEST_P(RandomOnRoutes, GiveWhatTheOracleGives) {
+  constexpr uint64_t kPrograms = generator::kSanitized ? 10 : 250;
+  const uint64_t first = 500'000 + GetParam() * 250;
+  for (uint64_t seed = first; seed < first + kPrograms; ++seed) {
+    const generator::Generated g = generator::generate(seed);
+    const auto checked = check::check_valid(g.program);
+    ASSERT_TRUE(checked.has_value()) << "seed " << seed;
+    const auto fault = find_fault(*checked, g.inputs, g.grid, all_ways());
+    ASSERT_FALSE(fault.has_value())
+        << to_string(fault->way) << ": " << fault->what << "\n  reproduce: vyre_plan_check --seed "
+        << seed << "\n  reduce:    vyre_plan_check --reduce --seed " << seed;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Routes, ::testing::ValuesIn(directed_names()),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(FiveThousand, RandomOnRoutes, ::testing::Range<uint64_t>(0, 20));
 
 }  // namespace
 }  // namespace vyre::plan_test

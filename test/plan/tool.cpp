@@ -72,53 +72,39 @@ void print_plan(const check::CheckedProgram& checked, const Way& way) {
   for (const plan::Segment& segment : plan->segments) {
     fmt::print("{}\n", text::print(segment.program.program));
     if (!way.workgroup_phases) continue;
-    const plan::Plan phases = plan::cut_workgroup(segment.program);
+    const plan::Plan phases = *plan::cut_workgroup(segment.program);
     print_steps(phases.steps, 2);
     for (const plan::Segment& inner : phases.segments)
       fmt::print("{}\n", text::print(inner.program.program));
   }
 }
 
-// In a process of its own: a plan that is wrong enough makes the interpreter give up.
-std::string compare_apart(const check::CheckedProgram& checked, const Generated& g,
-                          const Way& way) {
-  std::array<int, 2> ends = {};
-  if (pipe(ends.data()) != 0) return "no pipe";
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string what = compare(checked, g.inputs, g.grid, way);
-    if (write(ends[1], what.data(), what.size()) < 0) std::_Exit(2);
-    std::_Exit(0);
-  }
-  close(ends[1]);
-  std::string what;
-  std::array<char, 4096> part = {};
-  for (ssize_t n = 0; (n = read(ends[0], part.data(), part.size())) > 0;)
-    what.append(part.data(), static_cast<size_t>(n));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFSIGNALED(status) ? fmt::format("the interpreter ended with signal {}", WTERMSIG(status))
-                             : what;
+std::vector<Way> ways_of(const Arguments& a) {
+  std::vector<Way> ways = all_ways();
+  std::erase_if(ways, [&](const Way& way) {
+    return (!a.route.empty() && plan::name_of(way.route) != a.route) ||
+           (a.one_schedule && way.schedule != oracle::Schedule::Forward);
+  });
+  return ways;
 }
 
-struct Fault {
-  Way way;
-  std::string what;
-};
-std::optional<Fault> find_fault(const Generated& g, const Arguments& a, bool rule_out_races) {
+std::string fault_apart(const Generated& g, const std::vector<Way>& ways) {
   auto checked = check::check_valid(g.program);
-  if (!checked) return std::nullopt;
-  if (rule_out_races && check_schedules(g, {.random = 1}).fault != generator::Fault::None)
-    return std::nullopt;
-  for (const Way& way : all_ways()) {
-    if (!a.route.empty() && plan::name_of(way.route) != a.route) continue;
-    if (a.one_schedule && way.schedule != oracle::Schedule::Forward) continue;
-    if (std::string what = compare_apart(*checked, g, way); !what.empty())
-      return Fault{way, std::move(what)};
-  }
-  return std::nullopt;
+  if (!checked) return "";
+  return apart(
+      [&] {
+        const std::optional<Fault> fault = find_fault(*checked, g.inputs, g.grid, ways);
+        return fault ? fmt::format("{}: {}", to_string(fault->way), fault->what) : std::string();
+      },
+      std::chrono::seconds(60));
+}
+
+// The ways that fail, one by one.
+std::vector<Way> faulty_ways(const Generated& g, const std::vector<Way>& ways) {
+  std::vector<Way> faulty;
+  for (const Way& way : ways)
+    if (!fault_apart(g, {way}).empty()) faulty.push_back(way);
+  return faulty;
 }
 
 std::string arguments_text(const Arguments& a) {
@@ -146,33 +132,30 @@ int run(const Arguments& a) {
       const std::vector<std::span<const std::byte>> inputs(g.inputs.begin(), g.inputs.end());
       g.grid = check::resolve_launch(*checked, {.inputs = inputs, .grid = directed.grid})->grid;
     }
-    const std::optional<Fault> fault = find_fault(g, a, false);
-    if (!fault && !a.print) continue;
+    const std::vector<Way> ways = ways_of(a);
+    const std::string fault = fault_apart(g, ways);
     if (a.print) {
       fmt::print("{}\n", text::print(g.program));
-      Way way = fault ? fault->way : Way{};
-      if (!fault && !a.route.empty()) way.route = *plan::route_from_name(a.route);
-      print_plan(*check::check_valid(g.program), way);
+      print_plan(*check::check_valid(g.program), ways.front());
     }
-    if (!fault) continue;
+    if (fault.empty()) continue;
     ++faults;
     const std::string which =
         a.program.empty() ? fmt::format("--seed {}", seed) : fmt::format("--program {}", a.program);
-    fmt::print("{}: {}: {}\n", which, to_string(fault->way), fault->what);
+    fmt::print("{}: {}\n", which, fault);
     fmt::print("  reproduce: vyre_plan_check {}{}\n", which, arguments_text(a));
     fmt::print("  reduce:    vyre_plan_check {} --reduce{}\n", which, arguments_text(a));
     std::fflush(stdout);
     if (!a.reduce) continue;
-    Arguments same = a;
-    same.route = plan::name_of(fault->way.route);
+    const std::vector<Way> faulty = {faulty_ways(g, ways).front()};
     const Generated small = generator::reduce(g, [&](const Generated& candidate) {
-      return find_fault(candidate, same, true).has_value();
+      return !fault_apart(candidate, faulty).empty() &&
+             check_schedules(candidate, {.random = 1}).fault == generator::Fault::None;
     });
-    const std::optional<Fault> left = find_fault(small, same, false);
     fmt::print("reduced to {} statements: {}\n{}\n// grid {}\n",
-               generator::statement_count(small.program), left ? left->what : "nothing",
+               generator::statement_count(small.program), fault_apart(small, faulty),
                text::print(small.program), fmt::join(small.grid, ","));
-    if (left) print_plan(*check::check_valid(small.program), left->way);
+    print_plan(*check::check_valid(small.program), faulty.front());
   }
   fmt::print("{} programs, {} faults\n", a.count, faults);
   return faults == 0 ? 0 : 1;

@@ -221,18 +221,20 @@ struct Plan {
 
 struct PlanOptions {
   Route route = Route::Resident;
-  bool checked = false;                       // accesses out of bounds stop a lane
-  bool wide_index = true;                     // the device has 64-bit integers
-  std::optional<check::Axes> workgroup = {};  // instead of the program's
+  bool checked = false;    // accesses out of bounds stop a lane
+  bool wide_index = true;  // the device has 64-bit integers
+  // Instead of the program's; one that resolve_launch() has accepted.
+  std::optional<check::Axes> workgroup = {};
 };
 
-// Never fails on a checked program, but for workgroup overrides that the program does not allow.
+// Fails if asked for a native route in checked mode (Unsupported), or if the segments together
+// would be of absurd size (LimitExceeded).
 Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& options = {});
 
 // Scope workgroup: the phases between workgroup barriers of a segment (or of any program without a
 // grid barrier), for backends that run the lanes of a workgroup one after the other. Shared buffers
 // become arguments.
-Plan cut_workgroup(const check::CheckedProgram& checked);
+Result<Plan> cut_workgroup(const check::CheckedProgram& checked);
 
 // ---- how much memory
 
