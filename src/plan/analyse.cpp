@@ -565,15 +565,16 @@ Homes assign_homes(const Draft& d, const Tree& tree, const CutPoints& cuts) {
     const Type type = d.type_of(local);
     const uint32_t elements = d.c.array_counts[i];
     const Level level = d.level_of(local);
-    if (elements == 0 &&
-        (level == Level::Grid || (level == Level::Workgroup && cuts.scope == Scope::Workgroup))) {
+    // An array counts as all its elements.
+    const uint32_t words = words_of(type) * std::max(1U, elements);
+    if (level == Level::Grid || (level == Level::Workgroup && cuts.scope == Scope::Workgroup)) {
       homes.frame[i] = homes.frame_words;
-      homes.frame_words += words_of(type);
+      homes.frame_words += words;
       continue;
     }
-    if (elements == 0 && level == Level::Workgroup) {
-      homes.group_frame[i] = homes.group_words;
-      homes.group_words += words_of(type);
+    if (level == Level::Workgroup) {
+      homes.group_frame[i] = static_cast<uint32_t>(homes.group_rows.size());
+      homes.group_rows.push_back(words);
       continue;
     }
     const auto fits = [&](uint32_t slot) {

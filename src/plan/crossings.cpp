@@ -77,7 +77,7 @@ std::vector<Crossing> describe_crossings(const Draft& d, const Tree& tree, const
       crossing.where = fmt::format("frame word {}", word->second);
       written = swaps_frame;
     } else {
-      crossing.where = fmt::format("workgroup frame word {}", homes.group_frame.at(i));
+      crossing.where = fmt::format("workgroup frame {}", homes.group_frame.at(i));
       written = swaps_group_frame;
     }
     crossing.how = written ? Crossing::How::Saved : Crossing::How::Kept;

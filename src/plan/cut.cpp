@@ -27,7 +27,6 @@ class Cutter {
  private:
   // Ends the piece at hand. Without statements there is nothing to launch; a phase ends anyway.
   void close(bool ends_phase, Position at, Nodes& out) {
-    if (ends_phase) ++tree_.barriers;
     if (ends_phase && mutated(Mutation::DropBarrier) && ++dropped_ % 2 == 0 && !items_.empty())
       return;
     if (items_.empty() && !ends_phase) return;
@@ -69,6 +68,7 @@ class Cutter {
           close_before_construct(at, out);
           BranchNode node;
           node.word = d_.branch_words.at(id.value);
+          node.at = at;
           list(d_.p.items(copy.then_block), node.then_nodes);
           close(false, {}, node.then_nodes);
           list(d_.p.items(copy.else_block), node.else_nodes);
@@ -82,6 +82,7 @@ class Cutter {
           close_before_construct(at, out);
           LoopNode node;
           node.word = form.word;
+          node.at = at;
           node.id = tree_.loops++;
           list(std::span(all).first(form.condition_items), node.condition);
           close(false, {}, node.condition);
@@ -115,12 +116,10 @@ class Cutter {
         [&](const Resume& s) {
           const uint16_t tag = s.tag;
           close_before_construct(at, out);
-          ++tree_.barriers;
           out.push_back({ResumeNode{tag, id}});
         },
         [&](const Collective&) {
           close_before_construct(at, out);
-          ++tree_.barriers;
           out.push_back({CollectiveNode{id}});
         },
         [&](const AsyncCopy& s) { start_copy(id, s); },

@@ -66,12 +66,14 @@ struct PieceNode {
 struct BranchNode {
   ir::LocalId word;
   Nodes then_nodes, else_nodes;
+  Position at;
 };
 struct LoopNode {
   Nodes condition;
   ir::LocalId word;
   Nodes body;
   uint32_t id = 0;
+  Position at;
 };
 struct FixpointNode {
   uint32_t row = 0;
@@ -106,7 +108,6 @@ struct Tree {
   Nodes nodes;
   std::vector<Piece> pieces;  // in source order
   uint32_t loops = 0;
-  uint32_t barriers = 0;
 
   // Filled by analyse().
   std::map<uint16_t, LiveSet> live_at_resume;
@@ -123,7 +124,7 @@ void analyse(Draft& d, Tree& tree, const CutPoints& cuts, bool checked);
 // Where a value lives between segments.
 struct Homes {
   std::map<uint32_t, uint32_t> frame;        // by LocalId: first word
-  std::map<uint32_t, uint32_t> group_frame;  // by LocalId: first word
+  std::map<uint32_t, uint32_t> group_frame;  // by LocalId: row
   std::map<uint32_t, uint32_t> slot;         // by LocalId: number of the slot
   struct Slot {
     ir::Type type = ir::Type::U32;
@@ -131,7 +132,7 @@ struct Homes {
   };
   std::vector<Slot> slots;
   uint32_t frame_words = 0;
-  uint32_t group_words = 0;
+  std::vector<uint32_t> group_rows;  // words of each
 };
 uint32_t words_of(ir::Type type);
 Homes assign_homes(const Draft& d, const Tree& tree, const CutPoints& cuts);

@@ -101,6 +101,9 @@ ExprId Draft::binary(BinaryOp op, ExprId left, ExprId right) {
 }
 
 ExprId Draft::negate(ExprId condition) {
+  if (const auto* inner = std::get_if<Unary>(&p[condition]);
+      inner != nullptr && inner->op == UnaryOp::Not)
+    return inner->operand;
   return expr(Unary{UnaryOp::Not, condition}, Type::Bool);
 }
 
@@ -237,7 +240,7 @@ Level Draft::level_of(ExprId id) const {
       },
       [&](const Load& e) {
         if (e.memory.kind == Memory::Kind::Table) return Level::Grid;
-        if (e.memory.kind == Memory::Kind::Local) return Level::Lane;
+        if (e.memory.kind == Memory::Kind::Local) return level_of(e.memory.local());
         const BufferKind kind = p[e.memory.buffer()].kind;
         return kind == BufferKind::In || kind == BufferKind::Uniform ? Level::Grid : Level::Lane;
       },

@@ -40,6 +40,16 @@ bool NativeSegment::EndedLanes::meets(StmtId id, Scope least) const {
          });
 }
 
+// The grid_load that is the value of a `let` or an assignment.
+ExprId NativeSegment::EndedLanes::grid_load_of(StmtId id) const {
+  ExprId value;
+  if (const auto* let = std::get_if<Let>(&d_.p[id])) value = let->value;
+  if (const auto* assign = std::get_if<Assign>(&d_.p[id])) value = assign->value;
+  if (!value.valid()) return {};
+  const auto* load = std::get_if<UniformLoad>(&d_.p[value]);
+  return load != nullptr && load->scope == Scope::Grid ? value : ExprId{};
+}
+
 bool NativeSegment::EndedLanes::jumps(StmtId id) const {
   const Stmt& s = d_.p[id];
   // One under a condition of single lanes stands after everything that all lanes walk.
@@ -62,8 +72,14 @@ std::vector<LocalId> NativeSegment::EndedLanes::assigned_outside(StmtId id, Leve
   std::set<uint32_t> assigned;
   for_each_stmt(d_.p, id, [&](StmtId s) {
     if (const auto* let = std::get_if<Let>(&d_.p[s])) declared.insert(let->local.value);
-    if (const auto* assign = std::get_if<Assign>(&d_.p[s]))
-      if (d_.level_of(assign->local) <= level) assigned.insert(assign->local.value);
+    if (const auto* array = std::get_if<DeclareArray>(&d_.p[s]))
+      declared.insert(array->local.value);
+    LocalId local;
+    if (const auto* assign = std::get_if<Assign>(&d_.p[s])) local = assign->local;
+    if (const auto* store = std::get_if<Store>(&d_.p[s]);
+        store != nullptr && store->memory.kind == Memory::Kind::Local)
+      local = store->memory.local();
+    if (local.valid() && d_.level_of(local) <= level) assigned.insert(local.value);
   });
   std::vector<LocalId> outside;
   for (const uint32_t local : assigned)
@@ -160,18 +176,14 @@ void NativeSegment::EndedLanes::walk(StmtId id, bool in_loop, StmtList& out) {
       out.push_back(id);
     return;
   }
-  if (const auto* let = std::get_if<Let>(&s)) {
-    const auto* load = std::get_if<UniformLoad>(&d_.p[let->value]);
-    if (load != nullptr && load->scope == Scope::Grid) {
-      const UniformLoad copy = *load;
-      const Let target = *let;
-      n_.source_barrier(out);
-      const ExprId plain =
-          d_.expr(Load{copy.memory, copy.index}, d_.type_of(target.value), d_.p.loc(target.value));
-      out.push_back(d_.stmt(Let{target.local, plain}, d_.p.loc(id), Level::Grid));
-      n_.source_barrier(out);
-      return;
-    }
+  if (const ExprId value = grid_load_of(id); value.valid()) {
+    const UniformLoad load = std::get<UniformLoad>(d_.p[value]);
+    n_.source_barrier(out);
+    const ExprId plain = d_.expr(Load{load.memory, load.index}, d_.type_of(value), d_.p.loc(value));
+    d_.c.expr_proofs[plain.index()] = d_.c.expr_proofs[value.index()];
+    out.push_back(d_.with_operands(id, {plain}));
+    n_.source_barrier(out);
+    return;
   }
   if (std::holds_alternative<Let>(s) || std::holds_alternative<Assign>(s)) {
     if (mutated(Mutation::NativeGuardUniform) && std::holds_alternative<Assign>(s))
@@ -204,10 +216,7 @@ bool NativeSegment::EndedLanes::meets_every_trip(std::span<const StmtId> items, 
     if (const auto* barrier = std::get_if<Barrier>(&s);
         barrier != nullptr && barrier->scope == Scope::Grid && !n_.lowered_.contains(id.value))
       return true;
-    if (const auto* let = std::get_if<Let>(&s))
-      if (const auto* load = std::get_if<UniformLoad>(&d_.p[let->value]);
-          load != nullptr && load->scope == Scope::Grid)
-        return true;
+    if (grid_load_of(id).valid()) return true;
     if (std::holds_alternative<Nested>(s) || std::holds_alternative<Region>(s)) {
       bool found = false;
       for_each_block(s, [&](Block b) { found = meets_every_trip(d_.p.items(b), stop); });

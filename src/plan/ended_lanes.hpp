@@ -23,6 +23,7 @@ class NativeSegment::EndedLanes : private ExitRewriter {
   // Must every lane run this, ended or not? `in_loop`: its jumps belong to a loop that all walk.
   [[nodiscard]] bool walks(ir::StmtId id, bool in_loop) const;
   [[nodiscard]] bool meets(ir::StmtId id, ir::Scope least) const;
+  [[nodiscard]] ir::ExprId grid_load_of(ir::StmtId id) const;
   [[nodiscard]] bool jumps(ir::StmtId id) const;
   [[nodiscard]] bool ends(ir::StmtId id) const;
   // Uniform locals from outside that a statement assigns, up to this level.

@@ -136,8 +136,8 @@ void Extractor::note_uses(const StmtList& items) {
           d_.p[e], [&](const Len& x) { note_memory(x.memory, false); },
           [&](const Load& x) { note_memory(x.memory, false); },
           [&](const UniformLoad& x) { note_memory(x.memory, false); },
-          [&](const Atomic& x) { note_memory(x.memory, x.op != AtomicOp::Load); },
-          [](const auto&) {});
+          // Atomics need a buffer that can be written, also those that only load.
+          [&](const Atomic& x) { note_memory(x.memory, true); }, [](const auto&) {});
     });
     note_body(id);
   }

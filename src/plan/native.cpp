@@ -299,13 +299,33 @@ void NativeSegment::lower_fixpoint(StmtId id, StmtList& out) {
 
 // ---- meeting points
 
+std::vector<NativeSegment::Published> NativeSegment::parts_of(
+    const std::vector<LocalId>& locals) const {
+  std::vector<Published> parts;
+  for (const LocalId local : locals) {
+    if (d_.c.array_counts[local.index()] == 0) parts.push_back({local});
+    for (uint32_t k = 0; k < d_.c.array_counts[local.index()]; ++k) parts.push_back({local, k});
+  }
+  return parts;
+}
+
+ExprId NativeSegment::value_of(const Published& part) {
+  if (!part.element) return d_.ref(part.local);
+  return d_.load(Memory::of(part.local), d_.number(*part.element), true);
+}
+
+StmtId NativeSegment::set(const Published& part, ExprId value) {
+  if (!part.element) return d_.assign(part.local, value);
+  return d_.store(Memory::of(part.local), d_.number(*part.element), value);
+}
+
 void NativeSegment::grid_vote(StmtList& out, const std::vector<LocalId>& publish) {
   const Memory meeting = Memory::of(native_.meeting);
   StmtList mine;
   uint32_t published = 0;
-  for (const LocalId local : publish)
-    for (uint32_t w = 0; w < words_of(d_.type_of(local)); ++w) {
-      ExprId value = d_.bits(d_.ref(local));
+  for (const Published& part : parts_of(publish))
+    for (uint32_t w = 0; w < words_of(d_.type_of(part.local)); ++w) {
+      ExprId value = d_.bits(value_of(part));
       if (w == 1) value = d_.binary(BinaryOp::Shr, value, d_.number(32, Type::U32));
       mine.push_back(d_.atomic(AtomicOp::Store, meeting,
                                word(native_.words.published(published++), round_),
@@ -327,18 +347,18 @@ void NativeSegment::grid_vote(StmtList& out, const std::vector<LocalId>& publish
     out.push_back(d_.when(d_.binary(BinaryOp::Ne, stopped, d_.number(0)), {leave_together()}));
   }
   published = 0;
-  for (const LocalId local : publish) {
-    const Type type = d_.type_of(local);
-    const auto part = [&](uint32_t w) {
+  for (const Published& part : parts_of(publish)) {
+    const Type type = d_.type_of(part.local);
+    const auto bits = [&](uint32_t w) {
       return d_.load(meeting, word(native_.words.published(published + w), round_), true);
     };
-    ExprId value = part(0);
+    ExprId value = bits(0);
     if (words_of(type) == 2)
       value = d_.binary(
           BinaryOp::Or, d_.cast(Type::U64, value),
-          d_.binary(BinaryOp::Shl, d_.cast(Type::U64, part(1)), d_.number(32, Type::U32)));
+          d_.binary(BinaryOp::Shl, d_.cast(Type::U64, bits(1)), d_.number(32, Type::U32)));
     published += words_of(type);
-    out.push_back(d_.assign(local, d_.from_bits(value, type)));
+    out.push_back(set(part, d_.from_bits(value, type)));
   }
   Hidden& hidden = d_.hidden[d_.arguments[native_.meeting.index()].index];
   hidden.count = std::max(hidden.count, native_.words.published(published));
@@ -363,9 +383,9 @@ LocalId NativeSegment::group_vote(StmtList& out, const std::vector<LocalId>& pub
   const auto published_at = [&](uint32_t w) { return 3 + 3 * w; };
   StmtList mine;
   uint32_t published = 0;
-  for (const LocalId local : publish)
-    for (uint32_t w = 0; w < words_of(d_.type_of(local)); ++w) {
-      ExprId value = d_.bits(d_.ref(local));
+  for (const Published& part : parts_of(publish))
+    for (uint32_t w = 0; w < words_of(d_.type_of(part.local)); ++w) {
+      ExprId value = d_.bits(value_of(part));
       if (w == 1) value = d_.binary(BinaryOp::Shr, value, d_.number(32, Type::U32));
       mine.push_back(d_.atomic(AtomicOp::Store, words,
                                word(published_at(published++), group_round_),
@@ -381,22 +401,22 @@ LocalId NativeSegment::group_vote(StmtList& out, const std::vector<LocalId>& pub
       d_.capture(d_.binary(BinaryOp::Ne, d_.load(words, word(0, group_round_), true), d_.number(0)),
                  "alive", Level::Workgroup, out);
   published = 0;
-  for (const LocalId local : publish) {
-    const Type type = d_.type_of(local);
-    const auto part = [&](uint32_t w) {
+  for (const Published& part : parts_of(publish)) {
+    const Type type = d_.type_of(part.local);
+    const auto bits = [&](uint32_t w) {
       return d_.load(words, word(published_at(published + w), group_round_), true);
     };
-    ExprId value = part(0);
+    ExprId value = bits(0);
     if (words_of(type) == 2)
       value = d_.binary(
           BinaryOp::Or, d_.cast(Type::U64, value),
-          d_.binary(BinaryOp::Shl, d_.cast(Type::U64, part(1)), d_.number(32, Type::U32)));
+          d_.binary(BinaryOp::Shl, d_.cast(Type::U64, bits(1)), d_.number(32, Type::U32)));
     published += words_of(type);
     // Without a live lane any value will do, if only all take the same.
     IntrinsicCall select;
     select.op = Intrinsic::Select;
     select.args = {d_.ref(alive), d_.from_bits(value, type), d_.zero(type)};
-    out.push_back(d_.assign(local, d_.expr(select, type)));
+    out.push_back(set(part, d_.expr(select, type)));
   }
   group_published_ = std::max(group_published_, published);
   auto& count = d_.c.buffers[group_words_.index()].constant_count;

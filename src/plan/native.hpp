@@ -65,6 +65,14 @@ class NativeSegment {
   ir::StmtId over_buffer(ir::BufferId buffer, const std::function<StmtList(ir::LocalId)>& each);
 
   // ---- meeting points
+  // A uniform local, or an element of a uniform private array.
+  struct Published {
+    ir::LocalId local;
+    std::optional<uint32_t> element = {};
+  };
+  std::vector<Published> parts_of(const std::vector<ir::LocalId>& locals) const;
+  ir::ExprId value_of(const Published& part);
+  ir::StmtId set(const Published& part, ir::ExprId value);
   ir::ExprId word(uint32_t first, ir::LocalId round);
   ir::ExprId after_round(ir::LocalId round);
   void source_barrier(StmtList& out);

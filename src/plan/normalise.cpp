@@ -3,6 +3,7 @@
 // computed before it; `break` and `continue` are flags; a loop is `while true { condition; if !go {
 // break; } body }`.
 #include <algorithm>
+#include <utility>
 
 #include "base/match.hpp"
 #include "plan/hoist.hpp"
@@ -60,9 +61,13 @@ class Normaliser : private Hoister {
     LocalId skips;  // the rest of this trip is left out
   };
 
-  [[nodiscard]] bool chosen(ExprId id) const override { return cuts_.is_cut(d_, id); }
+  [[nodiscard]] bool chosen(ExprId id) const override {
+    return cuts_.is_cut(d_, id) || (mixed_ && std::holds_alternative<UniformLoad>(d_.p[id]));
+  }
   ExprId take(ExprId id, StmtList& out) override {
-    return d_.ref(d_.capture(with_index_before(id, out), "loaded", level_, out));
+    const bool grid = std::get<UniformLoad>(d_.p[id]).scope == Scope::Grid;
+    return d_.ref(d_.capture(with_index_before(id, out), "loaded",
+                             grid ? Level::Grid : Level::Workgroup, out));
   }
   // The index is evaluated before the first barrier; an access in it may be what stops a lane.
   ExprId with_index_before(ExprId id, StmtList& out) {
@@ -143,6 +148,18 @@ class Normaliser : private Hoister {
   void statement(StmtId id, const Flags* flags, StmtList& out) {
     const Stmt s = d_.p[id];
     const LocId loc = d_.p.loc(id);
+    // Where a barrier of the grid stands in an expression, one of a workgroup beside it has to come
+    // out, too: it cannot be part of a larger value that is saved.
+    bool mixed = false;
+    for_each_operand(d_.p, s, [&](ExprId top) {
+      for_each_expr(d_.p, top, [&](ExprId e) { mixed |= cuts_.is_cut(d_, e); });
+    });
+    const bool outer = std::exchange(mixed_, mixed);
+    statement_in(id, s, loc, flags, out);
+    mixed_ = outer;
+  }
+
+  void statement_in(StmtId id, const Stmt& s, LocId loc, const Flags* flags, StmtList& out) {
     if (const auto* let = std::get_if<Let>(&s);
         let != nullptr && chosen(let->value) && d_.p[let->local].kind == Local::Kind::Let) {
       // Already in its final form, but for what its index holds.
@@ -279,6 +296,7 @@ class Normaliser : private Hoister {
 
   const CutPoints& cuts_;
   Level level_;
+  bool mixed_ = false;
 };
 
 }  // namespace

@@ -91,6 +91,24 @@ Plan whole_program(const check::CheckedProgram& checked, Route route) {
   return plan;
 }
 
+// Places at which the source meets over the grid; a load and a fixpoint have two each.
+uint32_t count_barriers(const Draft& d) {
+  uint32_t count = 0;
+  for (const StmtId top : d.p.items(d.p.body)) {
+    for_each_stmt(d.p, top, [&](StmtId s) {
+      if (const auto* barrier = std::get_if<Barrier>(&d.p[s]))
+        count += barrier->scope == Scope::Grid ? 1 : 0;
+      count += std::holds_alternative<Resume>(d.p[s]) || std::holds_alternative<Collective>(d.p[s]);
+      count += std::holds_alternative<Fixpoint>(d.p[s]) ? 2 : 0;
+    });
+    for_each_expr_below(d.p, top, [&](ExprId e) {
+      const auto* load = std::get_if<UniformLoad>(&d.p[e]);
+      count += load != nullptr && load->scope == Scope::Grid ? 2 : 0;
+    });
+  }
+  return count;
+}
+
 // A fixpoint that may be asked for 0 passes stops all lanes before it starts.
 void guard_zero_passes(Draft& d) {
   const auto guard = [&](const auto& self, Block block) -> StmtList {
@@ -184,6 +202,7 @@ Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& 
     return d.atomic(AtomicOp::Store, Memory::of(control), d.number(plan.control.changed(row)),
                     d.number(1));
   });
+  plan.barriers = count_barriers(d);
   normalise(d, cuts);
   Tree tree = cut(d, cuts);
   analyse(d, tree, cuts, options.checked);

@@ -30,6 +30,7 @@ class SegmentMaker {
         native_state_(native),
         plan_(plan),
         homes_(assign_homes(d, tree, cuts)),
+        edges_(d, tree, cuts, options, homes_, h_),
         locals_(static_cast<uint32_t>(d.p.locals.size())) {}
 
   // False: the segments together are too large.
@@ -49,8 +50,6 @@ class SegmentMaker {
     declare_snapshots();
     plan_.hidden = d_.hidden;
     plan_.frame_words = homes_.frame_words;
-    plan_.group_frame_words = homes_.group_words;
-    plan_.barriers = tree_.barriers;
     return true;
   }
 
@@ -80,9 +79,10 @@ class SegmentMaker {
       h_.frame = hide(Kind::Frame, "frame", Type::U32, Extent::Once, homes_.frame_words, true);
       h_.next_frame = mutated(Mutation::FrameInPlace) ? h_.frame : out_half(h_.frame);
     }
-    for (uint32_t k = 0; k < homes_.group_words; ++k) {
+    for (const uint32_t words : homes_.group_rows) {
       const BufferId in =
-          hide(Kind::GroupFrame, "group_frame", Type::U32, Extent::PerWorkgroup, 1, true);
+          hide(Kind::GroupFrame, "group_frame", Type::U32, Extent::PerWorkgroup, words, true);
+      plan_.group_frame_words += words;
       h_.group_frame.push_back(in);
       h_.next_group_frame.push_back(mutated(Mutation::GroupFrameInPlace) ? in : out_half(in));
     }
@@ -200,36 +200,32 @@ class SegmentMaker {
 
   void make(const Piece& piece) {
     piece_ = &piece;
-    uses_lane_ = uses_group_ = false;
-    declared_.clear();
-    swaps_frame_ = writes(homes_.frame);
-    swaps_group_frame_ = writes(homes_.group_frame);
+    edges_.begin(piece);
     StmtList prologue;
     StmtList carried;
     // Lanes of a dead workgroup wait for what its other half would lose.
-    if (swaps_group_frame_ && !piece.open.empty() && !mutated(Mutation::GroupFrameNotCarried))
-      carry_group_frame(carried);
+    if (edges_.swaps_group_frame() && !piece.open.empty() &&
+        !mutated(Mutation::GroupFrameNotCarried))
+      edges_.carry_group_frame(carried);
     if (cuts_.native) begin_native(prologue);
     if (piece.ended_in && !cuts_.native && !mutated(Mutation::SkipEndedMask))
-      prologue.push_back(d_.when(
-          d_.binary(BinaryOp::Ne, d_.load(Memory::of(h_.mask), lane(), true), d_.number(kLive)),
-          {d_.stmt(Return{})}));
+      prologue.push_back(
+          d_.when(d_.binary(BinaryOp::Ne, d_.load(Memory::of(h_.mask), edges_.lane(), true),
+                            d_.number(kLive)),
+                  {d_.stmt(Return{})}));
     if (options_.checked)
-      prologue.push_back(d_.store(Memory::of(h_.mask), lane(), d_.number(kEnded)));
-    piece.live_in.for_each([&](uint32_t i) {
-      if (i < locals_) restore(LocalId{i}, prologue);
-    });
-    predeclare(prologue);
-    if (mutated(Mutation::SaveBeforeBody)) save(piece.live_out, prologue);
+      prologue.push_back(d_.store(Memory::of(h_.mask), edges_.lane(), d_.number(kEnded)));
+    edges_.restore(prologue);
+    if (mutated(Mutation::SaveBeforeBody)) edges_.save(piece.live_out, prologue);
 
     StmtList body = wrap_regions();
     StmtList epilogue;
-    if (!mutated(Mutation::SaveBeforeBody)) save(piece.live_out, epilogue);
+    if (!mutated(Mutation::SaveBeforeBody)) edges_.save(piece.live_out, epilogue);
     if (piece.ended_out)
       epilogue.push_back(d_.atomic(AtomicOp::Store, Memory::of(h_.control),
                                    d_.number(ControlWords::kLive), d_.number(1)));
     if (options_.checked)
-      epilogue.push_back(d_.store(Memory::of(h_.mask), lane(), d_.number(kLive)));
+      epilogue.push_back(d_.store(Memory::of(h_.mask), edges_.lane(), d_.number(kLive)));
 
     LocalId live;
     if (cuts_.native)
@@ -237,10 +233,7 @@ class SegmentMaker {
     else
       body.insert(body.end(), epilogue.begin(), epilogue.end());
 
-    StmtList all;
-    if (uses_group_) all.push_back(d_.let(group_, d_.group_id()));
-    if (uses_lane_)
-      all.push_back(d_.let(lane_, cuts_.scope == Scope::Grid ? d_.lane_id() : d_.lane_in_group()));
+    StmtList all = edges_.ids();
     for (const StmtList* part : {&carried, &prologue, &body})
       all.insert(all.end(), part->begin(), part->end());
     finish(piece, all, live);
@@ -255,9 +248,9 @@ class SegmentMaker {
     nodes_ += segment.program.program.exprs.size() + segment.program.program.stmts.size();
     segment.arguments = std::move(extracted.arguments);
     segment.live = extracted.live;
-    segment.swaps_frame = swaps_frame_ && !mutated(Mutation::FrameInPlace);
-    segment.swaps_group_frame = swaps_group_frame_ && !mutated(Mutation::GroupFrameInPlace);
-    segment.carries_group_frame = swaps_group_frame_ && !piece.open.empty();
+    segment.swaps_frame = edges_.swaps_frame() && !mutated(Mutation::FrameInPlace);
+    segment.swaps_group_frame = edges_.swaps_group_frame() && !mutated(Mutation::GroupFrameInPlace);
+    segment.carries_group_frame = edges_.swaps_group_frame() && !piece.open.empty();
     segment.tells_live = piece.ended_out && !mutated(Mutation::NoLiveWord);
     segment.ends_phase = piece.ends_phase;
     segment.barriers_inside = segment.program.has_grid_barrier;
@@ -289,220 +282,9 @@ class SegmentMaker {
         if (std::ranges::find(segment.regions, name) == segment.regions.end())
           segment.regions.push_back(name);
     }
-    segment.crossings =
-        describe_crossings(d_, tree_, piece, homes_, swaps_frame_, swaps_group_frame_);
+    segment.crossings = describe_crossings(d_, tree_, piece, homes_, edges_.swaps_frame(),
+                                           edges_.swaps_group_frame());
     plan_.segments.push_back(std::move(segment));
-  }
-
-  // Does the piece change a value of that frame that lives on?
-  [[nodiscard]] bool writes(const std::map<uint32_t, uint32_t>& frame) const {
-    return std::ranges::any_of(frame, [&](const auto& home) {
-      return piece_->live_out.contains(home.first) && piece_->defined.contains(home.first) &&
-             !tree_.recomputed[home.first];
-    });
-  }
-
-  ExprId lane() {
-    uses_lane_ = true;
-    if (!lane_.valid()) lane_ = d_.local(Local::Kind::Let, "lane", Type::U32, Level::Lane);
-    return d_.ref(lane_);
-  }
-  ExprId group() {
-    uses_group_ = true;
-    if (!group_.valid()) group_ = d_.local(Local::Kind::Let, "group", Type::U32, Level::Workgroup);
-    return d_.ref(group_);
-  }
-
-  void carry_group_frame(StmtList& out) {
-    for (size_t k = 0; k < h_.group_frame.size(); ++k)
-      out.push_back(d_.when(d_.binary(BinaryOp::Eq, d_.lane_in_group(), d_.number(0)),
-                            {d_.atomic(AtomicOp::Store, Memory::of(h_.next_group_frame[k]), group(),
-                                       d_.load(Memory::of(h_.group_frame[k]), group(), true))}));
-    out.push_back(d_.barrier(Scope::Workgroup));
-  }
-
-  // ---- values at the start
-
-  // `first + k * lanes`, for element k of an array in a slot.
-  ExprId slot_index(LocalId k) {
-    if (cuts_.scope == Scope::Workgroup)
-      return d_.binary(BinaryOp::Add,
-                       d_.binary(BinaryOp::Mul, d_.ref(k), d_.number(d_.lanes_per_group())),
-                       lane());
-    const Type type = options_.wide_index ? Type::U64 : Type::U32;
-    return d_.binary(
-        BinaryOp::Add,
-        d_.binary(BinaryOp::Mul, d_.cast(type, d_.ref(k)), d_.cast(type, d_.lane_count())),
-        d_.cast(type, lane()));
-  }
-
-  StmtId over_array(LocalId array, const std::function<StmtId(LocalId)>& each) {
-    const LocalId k = d_.local(Local::Kind::For, "k", Type::U32, Level::Grid);
-    For loop;
-    loop.variable = k;
-    loop.first = d_.number(0);
-    loop.last = d_.number(d_.c.array_counts[array.index()]);
-    loop.body = d_.block({each(k)});
-    return d_.stmt(loop, {}, Level::Grid);
-  }
-
-  ExprId word_from(const std::function<ExprId(uint32_t)>& word, uint32_t first, Type type) {
-    if (words_of(type) == 1) return d_.from_bits(word(first), type);
-    const ExprId high =
-        d_.binary(BinaryOp::Shl, d_.cast(Type::U64, word(first + 1)), d_.number(32, Type::U32));
-    return d_.from_bits(d_.binary(BinaryOp::Or, d_.cast(Type::U64, word(first)), high), type);
-  }
-
-  void restore(LocalId local, StmtList& out) {
-    if (!declared_.insert(local.value).second) return;
-    const uint32_t i = local.value;
-    if (tree_.recomputed[i]) {
-      const ExprId value = d_.clone(tree_.values[i]);
-      for_each_expr(d_.p, value, [&](ExprId e) {
-        if (const auto* r = std::get_if<LocalRef>(&d_.p[e])) needs_.push_back(r->local);
-      });
-      while (!needs_.empty()) {
-        const LocalId next = needs_.back();
-        needs_.pop_back();
-        restore(next, out);
-      }
-      out.push_back(d_.stmt(Let{local, value}, d_.p.loc(local), d_.level_of(local)));
-      return;
-    }
-    const Type type = d_.type_of(local);
-    if (const auto slot = homes_.slot.find(i); slot != homes_.slot.end()) {
-      const Memory memory = Memory::of(h_.slots[slot->second]);
-      if (d_.c.array_counts[i] == 0) {
-        out.push_back(d_.stmt(Let{local, d_.load(memory, lane(), true)}, d_.p.loc(local)));
-        return;
-      }
-      out.push_back(d_.stmt(DeclareArray{local}, d_.p.loc(local)));
-      out.push_back(over_array(local, [&](LocalId k) {
-        return d_.store(Memory::of(local), d_.ref(k), d_.load(memory, slot_index(k), true));
-      }));
-      return;
-    }
-    const auto in_frame = homes_.frame.find(i);
-    const ExprId value =
-        in_frame != homes_.frame.end()
-            ? word_from(
-                  [&](uint32_t w) { return d_.load(Memory::of(h_.frame), d_.number(w), true); },
-                  in_frame->second, type)
-            : word_from(
-                  [&](uint32_t w) { return d_.load(Memory::of(h_.group_frame[w]), group(), true); },
-                  homes_.group_frame.at(i), type);
-    out.push_back(d_.stmt(Let{local, value}, d_.p.loc(local), d_.level_of(local)));
-  }
-
-  void declare_for_all(LocalId local, StmtList& out) {
-    if (!declared_.insert(local.value).second) return;
-    if (d_.c.array_counts[local.index()] != 0) {
-      out.push_back(d_.stmt(DeclareArray{local}, d_.p.loc(local)));
-      return;
-    }
-    d_.p.locals[local.index()].kind = Local::Kind::Var;
-    out.push_back(
-        d_.stmt(Let{local, d_.zero(d_.type_of(local))}, d_.p.loc(local), d_.level_of(local)));
-  }
-
-  // Locals that are declared inside a region and saved after it, and those that were declared
-  // before this piece and get a new value here.
-  void predeclare(StmtList& out) {
-    predeclared_.clear();
-    std::unordered_set<uint32_t> inside;
-    std::vector<LocalId> mentioned;
-    for (const Piece::Item& item : piece_->items) {
-      for_each_stmt(d_.p, item.stmt, [&](StmtId s) {
-        if (const auto* let = std::get_if<Let>(&d_.p[s])) inside.insert(let->local.value);
-        if (const auto* array = std::get_if<DeclareArray>(&d_.p[s]))
-          inside.insert(array->local.value);
-        if (const auto* loop = std::get_if<For>(&d_.p[s])) inside.insert(loop->variable.value);
-        if (const auto* assign = std::get_if<Assign>(&d_.p[s])) mentioned.push_back(assign->local);
-        if (const auto* store = std::get_if<Store>(&d_.p[s]);
-            store != nullptr && store->memory.kind == Memory::Kind::Local)
-          mentioned.push_back(store->memory.local());
-      });
-      // Statements that are never reached may read what does not live.
-      for_each_expr_below(d_.p, item.stmt, [&](ExprId e) {
-        if (const auto* ref = std::get_if<LocalRef>(&d_.p[e])) mentioned.push_back(ref->local);
-        if (const auto* load = std::get_if<Load>(&d_.p[e]);
-            load != nullptr && load->memory.kind == Memory::Kind::Local)
-          mentioned.push_back(load->memory.local());
-      });
-    }
-    for (const LocalId local : mentioned)
-      if (!inside.contains(local.value) && !d_.ambient.contains(local.value))
-        declare_for_all(local, out);
-    for (const Piece::Item& item : piece_->items) {
-      LocalId local;
-      if (const auto* let = std::get_if<Let>(&d_.p[item.stmt])) local = let->local;
-      if (const auto* array = std::get_if<DeclareArray>(&d_.p[item.stmt])) local = array->local;
-      if (!local.valid() || !piece_->live_out.contains(local.value) ||
-          tree_.recomputed[local.index()])
-        continue;
-      if (item.region == 0 && !cuts_.native) continue;
-      predeclared_.insert(local.value);
-      declare_for_all(local, out);
-    }
-  }
-
-  // ---- values at the end, or where a lane starts to wait
-
-  void save(const LiveSet& values, StmtList& out) {
-    uint32_t dropped = 0;
-    values.for_each([&](uint32_t i) {
-      if (i >= locals_ || tree_.recomputed[i]) return;
-      const LocalId local{i};
-      if (const auto slot = homes_.slot.find(i); slot != homes_.slot.end()) {
-        // What this piece does not change is in its slot already.
-        if (!piece_->defined.contains(i)) return;
-        save_to_slot(local, Memory::of(h_.slots[slot->second]), dropped, out);
-        return;
-      }
-      if (const auto home = homes_.frame.find(i); home != homes_.frame.end()) {
-        if (!swaps_frame_) return;
-        StmtList stores;
-        save_words(
-            local,
-            [&](uint32_t w) { return std::pair(h_.next_frame, d_.number(home->second + w)); },
-            stores);
-        if (mutated(Mutation::FrameByFirstLane))
-          stores = {d_.when(d_.binary(BinaryOp::Eq, lane(), d_.number(0)), stores)};
-        out.insert(out.end(), stores.begin(), stores.end());
-        return;
-      }
-      if (!swaps_group_frame_) return;
-      const uint32_t home = homes_.group_frame.at(i);
-      save_words(
-          local, [&](uint32_t w) { return std::pair(h_.next_group_frame[home + w], group()); },
-          out);
-    });
-  }
-
-  void save_to_slot(LocalId local, Memory memory, uint32_t& dropped, StmtList& out) {
-    if (d_.c.array_counts[local.index()] == 0) {
-      if (mutated(Mutation::DropSavedValue) && dropped++ == 0) return;
-      out.push_back(d_.store(memory, lane(), d_.ref(local)));
-      return;
-    }
-    if (mutated(Mutation::DropArray)) return;
-    out.push_back(over_array(local, [&](LocalId k) {
-      return d_.store(memory, slot_index(k), d_.load(Memory::of(local), d_.ref(k), true));
-    }));
-  }
-
-  // All live lanes of the scope store the same.
-  void save_words(LocalId local, const std::function<std::pair<BufferId, ExprId>(uint32_t)>& at,
-                  StmtList& out) {
-    const Type type = d_.type_of(local);
-    for (uint32_t w = 0; w < words_of(type); ++w) {
-      if (w == 1 && mutated(Mutation::SaveOnlyHalfOfWide)) break;
-      ExprId word = d_.bits(d_.ref(local));
-      if (w == 1) word = d_.binary(BinaryOp::Shr, word, d_.number(32, Type::U32));
-      const auto [buffer, index] = at(w);
-      out.push_back(
-          d_.atomic(AtomicOp::Store, Memory::of(buffer), index, d_.cast(Type::U32, word)));
-    }
   }
 
   // ---- the statements of the piece
@@ -544,9 +326,9 @@ class SegmentMaker {
     return any_stmt_below(d_.p, id,
                           [&](StmtId s) {
                             if (const auto* let = std::get_if<Let>(&d_.p[s]))
-                              if (predeclared_.contains(let->local.value)) return true;
+                              if (edges_.declared_early(let->local)) return true;
                             if (const auto* array = std::get_if<DeclareArray>(&d_.p[s]))
-                              if (predeclared_.contains(array->local.value)) return true;
+                              if (edges_.declared_early(array->local)) return true;
                             return std::holds_alternative<Return>(d_.p[s]) ||
                                    std::holds_alternative<Trap>(d_.p[s]);
                           }) ||
@@ -588,17 +370,17 @@ class SegmentMaker {
     std::vector<ExprId> operands;
     for (const ExprId e : d_.operands(id)) operands.push_back(rewrite(e));
     if (const auto* array = std::get_if<DeclareArray>(&s);
-        array != nullptr && predeclared_.contains(array->local.value))
+        array != nullptr && edges_.declared_early(array->local))
       return;
     if (const auto* let = std::get_if<Let>(&s);
-        let != nullptr && predeclared_.contains(let->local.value)) {
+        let != nullptr && edges_.declared_early(let->local)) {
       out.push_back(d_.stmt(Assign{let->local, std::nullopt, operands[0]}, d_.p.loc(id),
                             d_.c.flow_levels[id.index()]));
       return;
     }
     if (std::holds_alternative<Return>(s)) {
       if (h_.mask.valid() && !mutated(Mutation::ReturnKeepsLane))
-        out.push_back(d_.store(Memory::of(h_.mask), lane(), d_.number(kEnded)));
+        out.push_back(d_.store(Memory::of(h_.mask), edges_.lane(), d_.number(kEnded)));
       out.push_back(id);
       return;
     }
@@ -624,18 +406,19 @@ class SegmentMaker {
         {zero ? uint16_t{0} : d_.source_tag(trap.tag), zero, d_.p.position_of(id)});
     if (mutated(Mutation::TrapSiteOfOther)) site = site == 0 ? 1 : 0;
     const auto resume = resumes_.find(trap.tag);
-    out.push_back(d_.store(Memory::of(h_.report_value), lane(), value));
-    out.push_back(d_.store(Memory::of(h_.report_site), lane(), d_.number(site)));
+    out.push_back(d_.store(Memory::of(h_.report_value), edges_.lane(), value));
+    out.push_back(d_.store(Memory::of(h_.report_site), edges_.lane(), d_.number(site)));
     if (resume == resumes_.end()) {
-      if (!zero) out.push_back(d_.store(Memory::of(h_.mask), lane(), d_.number(kEnded)));
+      if (!zero) out.push_back(d_.store(Memory::of(h_.mask), edges_.lane(), d_.number(kEnded)));
       if (cuts_.native)
         native_->stop(out);
       else
         out.push_back(d_.atomic(AtomicOp::Min, Memory::of(h_.control),
-                                d_.number(ControlWords::kStop), lane()));
+                                d_.number(ControlWords::kStop), edges_.lane()));
     } else {
-      if (!mutated(Mutation::ParkedNotSaved)) save(tree_.park.at(id.value), out);
-      out.push_back(d_.store(Memory::of(h_.mask), lane(), d_.number(kParked + resume->second)));
+      if (!mutated(Mutation::ParkedNotSaved)) edges_.save(tree_.park.at(id.value), out);
+      out.push_back(
+          d_.store(Memory::of(h_.mask), edges_.lane(), d_.number(kParked + resume->second)));
       out.push_back(d_.atomic(AtomicOp::Store, Memory::of(h_.control),
                               d_.number(plan_.control.parked(resume->second)), d_.number(1)));
     }
@@ -648,9 +431,9 @@ class SegmentMaker {
   // ---- native route
 
   void begin_native(StmtList& prologue) {
-    native_.emplace(d_, *native_state_, h_.fixpoint, [this] { return lane(); });
+    native_.emplace(d_, *native_state_, h_.fixpoint, [this] { return edges_.lane(); });
     native_->begin(prologue, piece_->ended_in || piece_->ended_out,
-                   piece_->ended_in ? d_.load(Memory::of(h_.mask), lane(), true) : ExprId{});
+                   piece_->ended_in ? d_.load(Memory::of(h_.mask), edges_.lane(), true) : ExprId{});
   }
 
   // ---- steps
@@ -668,10 +451,11 @@ class SegmentMaker {
               out.push_back({PhaseStep{}});
           },
           [&](const BranchNode& x) {
-            out.push_back({BranchStep{word(x.word), steps(x.then_nodes), steps(x.else_nodes)}});
+            out.push_back(
+                {BranchStep{word(x.word), steps(x.then_nodes), steps(x.else_nodes), x.at}});
           },
           [&](const LoopNode& x) {
-            out.push_back({LoopStep{steps(x.condition), word(x.word), steps(x.body)}});
+            out.push_back({LoopStep{steps(x.condition), word(x.word), steps(x.body), x.at}});
           },
           [&](const FixpointNode& x) {
             out.push_back({FixpointStep{x.row, word(x.word), steps(x.body)}});
@@ -711,8 +495,9 @@ class SegmentMaker {
   const NativeState* native_state_;
   Plan& plan_;
   Homes homes_;
-  uint32_t locals_;  // before any segment added its own
   HiddenBuffers h_;
+  Edges edges_;
+  uint32_t locals_;  // before any segment added its own
   bool ends_lanes_ = false;
   std::map<uint16_t, uint32_t> resumes_;  // by tag
   std::vector<uint32_t> segment_of_;      // by piece
@@ -723,13 +508,6 @@ class SegmentMaker {
   size_t nodes_ = 0;
 
   const Piece* piece_ = nullptr;
-  LocalId lane_, group_;
-  bool uses_lane_ = false;
-  bool uses_group_ = false;
-  std::unordered_set<uint32_t> declared_, predeclared_;
-  std::vector<LocalId> needs_;
-  bool swaps_frame_ = false;
-  bool swaps_group_frame_ = false;
   std::optional<NativeSegment> native_;
 };
 

@@ -2,19 +2,10 @@
 // From the pieces of a cut to segments: programs with hidden buffers, and the steps that run them.
 #pragma once
 
-#include "plan/cut.hpp"
+#include "plan/edges.hpp"
 #include "plan/native.hpp"
 
 namespace vyre::plan {
-
-// The hidden buffers of a plan in its Draft.
-struct HiddenBuffers {
-  ir::BufferId frame, next_frame;
-  std::vector<ir::BufferId> group_frame, next_group_frame;  // by word
-  std::vector<ir::BufferId> slots;
-  ir::BufferId mask, control, fixpoint, report_value, report_site;
-  std::map<uint32_t, uint32_t> shared;  // by BufferId: row of Plan::hidden
-};
 
 // False if they would be too large for any memory. Fills steps, segments, hidden buffers and
 // everything else of a plan but scope and route. `control`: the buffer of the control words.

@@ -153,11 +153,13 @@ struct BranchStep {
   uint32_t word = 0;  // of the frame
   Steps then_steps;
   Steps else_steps;
+  Position at;
 };
 struct LoopStep {
   Steps condition;
   uint32_t word = 0;
   Steps body;
+  Position at;
 };
 // The entry barrier stands before it; the body ends with the barrier of the pass.
 struct FixpointStep {

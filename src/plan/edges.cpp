@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/edges.hpp"
+
+#include <algorithm>
+
+#include "plan/mutation.hpp"
+
+namespace vyre::plan {
+
+using namespace ir;
+
+Edges::Edges(Draft& d, const Tree& tree, const CutPoints& cuts, const PlanOptions& options,
+             const Homes& homes, const HiddenBuffers& hidden)
+    : d_(d),
+      tree_(tree),
+      cuts_(cuts),
+      options_(options),
+      homes_(homes),
+      h_(hidden),
+      locals_(static_cast<uint32_t>(d.p.locals.size())) {}
+
+void Edges::begin(const Piece& piece) {
+  piece_ = &piece;
+  uses_lane_ = uses_group_ = false;
+  declared_.clear();
+  early_.clear();
+  swaps_frame_ = writes(homes_.frame);
+  swaps_group_frame_ = writes(homes_.group_frame);
+}
+
+bool Edges::writes(const std::map<uint32_t, uint32_t>& homes) const {
+  return std::ranges::any_of(homes, [&](const auto& home) {
+    return piece_->live_out.contains(home.first) && piece_->defined.contains(home.first) &&
+           !tree_.recomputed[home.first];
+  });
+}
+
+// ---- ids
+
+ExprId Edges::lane() {
+  uses_lane_ = true;
+  if (!lane_.valid()) lane_ = d_.local(Local::Kind::Let, "lane", Type::U32, Level::Lane);
+  return d_.ref(lane_);
+}
+
+ExprId Edges::group() {
+  uses_group_ = true;
+  if (!group_.valid()) group_ = d_.local(Local::Kind::Let, "group", Type::U32, Level::Workgroup);
+  return d_.ref(group_);
+}
+
+StmtList Edges::ids() {
+  StmtList out;
+  if (uses_group_) out.push_back(d_.let(group_, d_.group_id()));
+  if (uses_lane_)
+    out.push_back(d_.let(lane_, cuts_.scope == Scope::Grid ? d_.lane_id() : d_.lane_in_group()));
+  return out;
+}
+
+// ---- where a value is
+
+// `k * lanes + lane`: elements of one number lie side by side.
+ExprId Edges::slot_index(LocalId k) {
+  if (cuts_.scope == Scope::Workgroup)
+    return d_.binary(BinaryOp::Add,
+                     d_.binary(BinaryOp::Mul, d_.ref(k), d_.number(d_.lanes_per_group())), lane());
+  const Type type = options_.wide_index ? Type::U64 : Type::U32;
+  return d_.binary(
+      BinaryOp::Add,
+      d_.binary(BinaryOp::Mul, d_.cast(type, d_.ref(k)), d_.cast(type, d_.lane_count())),
+      d_.cast(type, lane()));
+}
+
+Edges::Place Edges::word_place(LocalId local, LocalId k, uint32_t w, bool next) {
+  const uint32_t words = words_of(d_.type_of(local));
+  const auto with_element = [&](uint32_t first) {
+    if (!k.valid()) return d_.number(first + w);
+    const ExprId scaled =
+        words == 1 ? d_.ref(k) : d_.binary(BinaryOp::Mul, d_.ref(k), d_.number(words));
+    return d_.binary(BinaryOp::Add, scaled, d_.number(first + w));
+  };
+  if (const auto home = homes_.frame.find(local.value); home != homes_.frame.end())
+    return {next ? h_.next_frame : h_.frame, with_element(home->second)};
+  const uint32_t row = homes_.group_frame.at(local.value);
+  const BufferId buffer = next ? h_.next_group_frame[row] : h_.group_frame[row];
+  const uint32_t count = homes_.group_rows[row];
+  if (count == 1) return {buffer, group()};
+  const Type type = options_.wide_index ? Type::U64 : Type::U32;
+  return {buffer,
+          d_.binary(BinaryOp::Add,
+                    d_.binary(BinaryOp::Mul, d_.cast(type, group()), d_.number(count, type)),
+                    d_.cast(type, with_element(0)))};
+}
+
+ExprId Edges::load_words(LocalId local, LocalId k) {
+  const Type type = d_.type_of(local);
+  const auto word = [&](uint32_t w) {
+    const auto [buffer, index] = word_place(local, k, w, false);
+    return d_.load(Memory::of(buffer), index, true);
+  };
+  if (words_of(type) == 1) return d_.from_bits(word(0), type);
+  const ExprId low = d_.cast(Type::U64, word(0));
+  const ExprId high =
+      d_.binary(BinaryOp::Shl, d_.cast(Type::U64, word(1)), d_.number(32, Type::U32));
+  return d_.from_bits(d_.binary(BinaryOp::Or, low, high), type);
+}
+
+// All live lanes of the scope store the same.
+void Edges::store_words(LocalId local, LocalId k, StmtList& out) {
+  const auto value = [&] {
+    return d_.bits(k.valid() ? d_.load(Memory::of(local), d_.ref(k), true) : d_.ref(local));
+  };
+  for (uint32_t w = 0; w < words_of(d_.type_of(local)); ++w) {
+    if (w == 1 && mutated(Mutation::SaveOnlyHalfOfWide)) break;
+    ExprId word = value();
+    if (w == 1) word = d_.binary(BinaryOp::Shr, word, d_.number(32, Type::U32));
+    const auto [buffer, index] = word_place(local, k, w, true);
+    out.push_back(d_.atomic(AtomicOp::Store, Memory::of(buffer), index, d_.cast(Type::U32, word)));
+  }
+}
+
+StmtId Edges::over_array(LocalId array, const std::function<StmtList(LocalId)>& each) {
+  const LocalId k = d_.local(Local::Kind::For, "k", Type::U32, Level::Grid);
+  For loop;
+  loop.variable = k;
+  loop.first = d_.number(0);
+  loop.last = d_.number(d_.c.array_counts[array.index()]);
+  loop.body = d_.block(each(k));
+  return d_.stmt(loop, {}, Level::Grid);
+}
+
+// ---- the start
+
+void Edges::find_mentioned() {
+  inside_.clear();
+  mentioned_.clear();
+  mentioned_set_.clear();
+  for (const Piece::Item& item : piece_->items) {
+    for_each_stmt(d_.p, item.stmt, [&](StmtId s) {
+      if (const auto* let = std::get_if<Let>(&d_.p[s])) inside_.insert(let->local.value);
+      if (const auto* array = std::get_if<DeclareArray>(&d_.p[s]))
+        inside_.insert(array->local.value);
+      if (const auto* loop = std::get_if<For>(&d_.p[s])) inside_.insert(loop->variable.value);
+      if (const auto* assign = std::get_if<Assign>(&d_.p[s])) mentioned_.push_back(assign->local);
+      if (const auto* store = std::get_if<Store>(&d_.p[s]);
+          store != nullptr && store->memory.kind == Memory::Kind::Local)
+        mentioned_.push_back(store->memory.local());
+    });
+    for_each_expr_below(d_.p, item.stmt, [&](ExprId e) {
+      if (const auto* ref = std::get_if<LocalRef>(&d_.p[e])) mentioned_.push_back(ref->local);
+      if (const auto* load = std::get_if<Load>(&d_.p[e]);
+          load != nullptr && load->memory.kind == Memory::Kind::Local)
+        mentioned_.push_back(load->memory.local());
+    });
+  }
+  for (const LocalId local : mentioned_) mentioned_set_.insert(local.value);
+}
+
+// What lives through the piece without being touched stays where it is, unless its frame changes
+// sides.
+bool Edges::needs(uint32_t i) const {
+  if (mentioned_set_.contains(i)) return true;
+  if (tree_.recomputed[i] || !piece_->live_out.contains(i)) return false;
+  return (swaps_frame_ && homes_.frame.contains(i)) ||
+         (swaps_group_frame_ && homes_.group_frame.contains(i));
+}
+
+void Edges::restore(StmtList& out) {
+  find_mentioned();
+  piece_->live_in.for_each([&](uint32_t i) {
+    if (i < locals_ && needs(i)) restore(LocalId{i}, out);
+  });
+  declare_early(out);
+}
+
+void Edges::restore(LocalId local, StmtList& out) {
+  if (!declared_.insert(local.value).second) return;
+  const uint32_t i = local.value;
+  const auto declare = [&](ExprId value) {
+    out.push_back(d_.stmt(Let{local, value}, d_.p.loc(local), d_.level_of(local)));
+  };
+  if (tree_.recomputed[i]) {
+    const ExprId value = d_.clone(tree_.values[i]);
+    std::vector<LocalId> needed;
+    for_each_expr(d_.p, value, [&](ExprId e) {
+      if (const auto* r = std::get_if<LocalRef>(&d_.p[e])) needed.push_back(r->local);
+    });
+    for (const LocalId other : needed) restore(other, out);
+    declare(value);
+    return;
+  }
+  const bool array = d_.c.array_counts[i] != 0;
+  if (array) out.push_back(d_.stmt(DeclareArray{local}, d_.p.loc(local)));
+  if (const auto slot = homes_.slot.find(i); slot != homes_.slot.end()) {
+    const Memory memory = Memory::of(h_.slots[slot->second]);
+    if (array)
+      out.push_back(over_array(local, [&](LocalId k) {
+        return StmtList{
+            d_.store(Memory::of(local), d_.ref(k), d_.load(memory, slot_index(k), true))};
+      }));
+    else
+      declare(d_.load(memory, lane(), true));
+    return;
+  }
+  if (array)
+    out.push_back(over_array(local, [&](LocalId k) {
+      return StmtList{d_.store(Memory::of(local), d_.ref(k), load_words(local, k))};
+    }));
+  else
+    declare(load_words(local, {}));
+}
+
+void Edges::declare_for_all(LocalId local, StmtList& out) {
+  if (!declared_.insert(local.value).second) return;
+  if (d_.c.array_counts[local.index()] != 0) {
+    out.push_back(d_.stmt(DeclareArray{local}, d_.p.loc(local)));
+    return;
+  }
+  d_.p.locals[local.index()].kind = Local::Kind::Var;
+  out.push_back(
+      d_.stmt(Let{local, d_.zero(d_.type_of(local))}, d_.p.loc(local), d_.level_of(local)));
+}
+
+// Locals that were declared before this piece and get a new value here (or stand in statements that
+// are never reached), and those that are declared inside a region and saved after it.
+void Edges::declare_early(StmtList& out) {
+  for (const LocalId local : mentioned_)
+    if (!inside_.contains(local.value) && !d_.ambient.contains(local.value))
+      declare_for_all(local, out);
+  for (const Piece::Item& item : piece_->items) {
+    LocalId local;
+    if (const auto* let = std::get_if<Let>(&d_.p[item.stmt])) local = let->local;
+    if (const auto* array = std::get_if<DeclareArray>(&d_.p[item.stmt])) local = array->local;
+    if (!local.valid() || !piece_->live_out.contains(local.value) ||
+        tree_.recomputed[local.index()])
+      continue;
+    if (item.region == 0 && !cuts_.native) continue;
+    early_.insert(local.value);
+    declare_for_all(local, out);
+  }
+}
+
+// ---- the end
+
+void Edges::save(const LiveSet& values, StmtList& out) {
+  uint32_t dropped = 0;
+  values.for_each([&](uint32_t i) {
+    if (i >= locals_ || tree_.recomputed[i]) return;
+    const LocalId local{i};
+    if (const auto slot = homes_.slot.find(i); slot != homes_.slot.end()) {
+      // What this piece does not change is in its slot already.
+      if (piece_->defined.contains(i)) save_to_slot(local, h_.slots[slot->second], dropped, out);
+      return;
+    }
+    if (!(homes_.frame.contains(i) ? swaps_frame_ : swaps_group_frame_)) return;
+    StmtList stores;
+    if (d_.c.array_counts[i] != 0)
+      stores.push_back(over_array(local, [&](LocalId k) {
+        StmtList each;
+        store_words(local, k, each);
+        return each;
+      }));
+    else
+      store_words(local, {}, stores);
+    if (mutated(Mutation::FrameByFirstLane) && homes_.frame.contains(i))
+      stores = {d_.when(d_.binary(BinaryOp::Eq, lane(), d_.number(0)), stores)};
+    out.insert(out.end(), stores.begin(), stores.end());
+  });
+}
+
+void Edges::save_to_slot(LocalId local, BufferId slot, uint32_t& dropped, StmtList& out) {
+  const Memory memory = Memory::of(slot);
+  if (d_.c.array_counts[local.index()] == 0) {
+    if (mutated(Mutation::DropSavedValue) && dropped++ == 0) return;
+    out.push_back(d_.store(memory, lane(), d_.ref(local)));
+    return;
+  }
+  if (mutated(Mutation::DropArray)) return;
+  out.push_back(over_array(local, [&](LocalId k) {
+    return StmtList{d_.store(memory, slot_index(k), d_.load(Memory::of(local), d_.ref(k), true))};
+  }));
+}
+
+void Edges::carry_group_frame(StmtList& out) {
+  StmtList copies;
+  for (const auto& home : homes_.group_frame) {
+    const uint32_t i = home.first;
+    const LocalId local{i};
+    const auto copy = [&](LocalId k, StmtList& list) {
+      for (uint32_t w = 0; w < words_of(d_.type_of(local)); ++w) {
+        const auto [from, index] = word_place(local, k, w, false);
+        const auto [to, next_index] = word_place(local, k, w, true);
+        list.push_back(d_.atomic(AtomicOp::Store, Memory::of(to), next_index,
+                                 d_.load(Memory::of(from), index, true)));
+      }
+    };
+    if (d_.c.array_counts[i] == 0) {
+      copy({}, copies);
+      continue;
+    }
+    copies.push_back(over_array(local, [&](LocalId k) {
+      StmtList each;
+      copy(k, each);
+      return each;
+    }));
+  }
+  out.push_back(d_.when(d_.binary(BinaryOp::Eq, d_.lane_in_group(), d_.number(0)), copies));
+  out.push_back(d_.barrier(Scope::Workgroup));
+}
+
+}  // namespace vyre::plan
