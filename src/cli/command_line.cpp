@@ -40,6 +40,7 @@ class CommandLine {
     add_check();
     add_fmt();
     add_print();
+    add_plan();
     add_explain();
     add_command("version", "Version, commit, compiler", [this] { return run_version(app_); });
     add_completion();
@@ -141,14 +142,18 @@ class CommandLine {
 
   // What every command that runs a program takes.
   static void add_dispatch(CLI::App& command, DispatchOptions& options) {
+    add_inputs(command, options);
+    command.add_option("--timeout", options.timeout, "Seconds; 0 is no limit (default 60)")
+        ->type_name("S");
+  }
+  // What says how large a dispatch is.
+  static void add_inputs(CLI::App& command, DispatchOptions& options) {
     each(command.add_option("--in", options.in,
                             "An input: a file, [1,2,3], zeros(n), iota(n), random(n,lo,hi), @-"),
          "NAME=VALUE");
     command.add_option("--grid", options.grid, "Workgroups")->type_name("X[,Y[,Z]]");
     command.add_option("--workgroup", options.workgroup, "Another workgroup size")
         ->type_name("X[,Y[,Z]]");
-    command.add_option("--timeout", options.timeout, "Seconds; 0 is no limit (default 60)")
-        ->type_name("S");
     command.add_option("--seed", options.seed, "Of random inputs and schedules (default 0)")
         ->type_name("N");
   }
@@ -176,6 +181,28 @@ class CommandLine {
     choose(command.add_option("--as", print_.as, "The form (default text)"),
            {"text", "bytes", "json"});
     command.add_option("-o,--output", print_.output, "Where to; - is stdout (the default)")
+        ->type_name("FILE");
+  }
+
+  void add_plan() {
+    CLI::App& command = add_command("plan", "Show how a program runs through its grid barriers",
+                                    [this] { return run_plan(app_, plan_); });
+    command.add_option("FILE", plan_.dispatch.file, "A program, text or bytes; - is stdin")
+        ->required()
+        ->type_name("");
+    add_inputs(command, plan_.dispatch);
+    choose(command.add_option("--route", plan_.route, "This way through (default: chosen)"),
+           {"native", "virtual", "resident", "host"});
+    command
+        .add_option("--resident", plan_.resident,
+                    "For a device with a grid barrier that keeps N workgroups at once")
+        ->type_name("N");
+    command.add_option("--device", plan_.device, "For this device")->type_name("ID");
+    command.add_flag("--checked", plan_.checked, "For checked mode");
+    command.add_flag("--segments", plan_.segments, "Also the programs of the segments (text)");
+    choose(command.add_option("--as", plan_.as, "The form (default text)"),
+           {"text", "dot", "svg", "html"});
+    command.add_option("-o,--output", plan_.output, "Where to; - is stdout (the default)")
         ->type_name("FILE");
   }
 
@@ -251,6 +278,7 @@ class CommandLine {
   CheckOptions check_;
   FmtOptions fmt_;
   PrintOptions print_;
+  PlanOptions plan_;
   ExplainOptions explain_;
   CompletionOptions completion_;
   std::map<std::string, std::function<int()>> actions_;

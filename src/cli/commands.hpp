@@ -2,6 +2,7 @@
 // The commands, each in a file of its own name: options in, exit code out. Output goes through App.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,18 @@ struct PrintOptions {
   std::string output = "-";
 };
 int run_print(App& app, const PrintOptions& options);
+
+struct PlanOptions {
+  DispatchOptions dispatch;
+  std::string route;   // empty: chosen
+  std::string device;  // empty: none named
+  std::optional<uint64_t> resident;
+  bool checked = false;
+  bool segments = false;
+  std::string as = "text";
+  std::string output = "-";
+};
+int run_plan(App& app, const PlanOptions& options);
 
 struct ExplainOptions {
   std::string code;  // empty: list all

@@ -90,7 +90,8 @@ std::expected<BufferId, Failure> find_input(const check::CheckedProgram& checked
   return std::unexpected(std::move(failure));
 }
 
-std::optional<Failure> read_inputs(const DispatchOptions& options, Prepared& prepared) {
+std::optional<Failure> read_inputs(const DispatchOptions& options, Inputs inputs,
+                                   Prepared& prepared) {
   const Program& p = prepared.checked.program;
   std::vector<std::optional<std::string>> values(p.buffers.size());
   bool stdin_used = options.file == "-";
@@ -109,6 +110,11 @@ std::optional<Failure> read_inputs(const DispatchOptions& options, Prepared& pre
     const check::BufferFacts& facts = prepared.checked.buffers[i];
     if (!takes_input(facts)) continue;
     const Buffer& buffer = p.buffers[i];
+    if (prepared.inputs.size() <= *facts.input_slot) prepared.inputs.resize(*facts.input_slot + 1);
+    if (!values[i] && inputs == Inputs::AsGiven) {
+      prepared.missing.push_back(BufferId{i});
+      continue;
+    }
     if (!values[i])
       return Failure{
           kExitInvalidArgument,
@@ -122,7 +128,6 @@ std::optional<Failure> read_inputs(const DispatchOptions& options, Prepared& pre
         read_value({.name = buffer.name, .element = buffer.element, .count = facts.constant_count},
                    *values[i], {.seed = options.seed});
     if (!bytes) return bytes.error();
-    if (prepared.inputs.size() <= *facts.input_slot) prepared.inputs.resize(*facts.input_slot + 1);
     prepared.inputs[*facts.input_slot] = std::move(*bytes);
   }
   return std::nullopt;
@@ -148,7 +153,7 @@ void on_interrupt(int /*signal*/) {
 
 }  // namespace
 
-std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options) {
+std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options, Inputs inputs) {
   const auto failed = [&](const Failure& failure) { return std::unexpected(app.fail(failure)); };
   Prepared prepared;
   auto grid = parse_axes("--grid", options.grid);
@@ -168,7 +173,7 @@ std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options) {
   if (!read->program)
     return std::unexpected(invalid_program(app, prepared.name, prepared.text, read->diagnostics));
   prepared.checked = std::move(*read->program);
-  if (auto failure = read_inputs(options, prepared)) return failed(*failure);
+  if (auto failure = read_inputs(options, inputs, prepared)) return failed(*failure);
   return prepared;
 }
 

@@ -28,12 +28,13 @@ struct DispatchOptions {
   uint64_t seed = 0;           // of random() inputs and of the random schedule
 };
 
-// A checked program with all its inputs.
+// A checked program with its inputs.
 struct Prepared {
   std::string name;  // of the file, for people
   std::string text;  // what positions point into
   check::CheckedProgram checked;
-  std::vector<std::vector<std::byte>> inputs;  // by input slot
+  std::vector<std::vector<std::byte>> inputs;  // by input slot; empty where one is missing
+  std::vector<ir::BufferId> missing;           // with Inputs::AsGiven
   std::optional<check::Axes> grid, workgroup;
   std::chrono::nanoseconds timeout{0};
 
@@ -42,9 +43,13 @@ struct Prepared {
   }
 };
 
+// Whether every input must be given.
+enum class Inputs : uint8_t { All, AsGiven };
+
 // Diagnostics and failures are shown (with --json also as a document); the exit code is then what
 // is left.
-std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options);
+std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options,
+                                     Inputs inputs = Inputs::All);
 
 // An error of a dispatch: on stderr with the place in the program, with --json also as a document.
 // The exit code.

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vyre/plan/plan.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "cli/commands.hpp"
+#include "cli/plan_view.hpp"
+#include "cli/write_file.hpp"
+
+namespace vyre::cli {
+namespace {
+
+std::optional<Failure> misuse(const PlanOptions& options) {
+  if (options.resident && *options.resident == 0)
+    return Failure{kExitUsage, "--resident 0 is a device that can run nothing",
+                   "--resident 132, or leave it out for a device without a grid barrier"};
+  if (options.resident && !options.device.empty())
+    return Failure{kExitUsage, "--device and --resident both describe the device",
+                   "leave one of them out"};
+  if (options.segments && (options.as == "dot" || options.as == "svg"))
+    return Failure{kExitUsage, fmt::format("--segments does not go with --as {}", options.as),
+                   "--as text or --as html"};
+  if (!options.device.empty() && options.device != "reference")
+    return Failure{kExitNoDevice, fmt::format("there is no device `{}` in this build", options.device),
+                   "--device reference, or describe a device: --resident N"};
+  if (options.output != "-" && options.dispatch.file != "-" &&
+      same_file(options.dispatch.file, options.output))
+    return Failure{kExitUsage,
+                   fmt::format("-o would overwrite the program {}", options.dispatch.file),
+                   "name another file"};
+  return std::nullopt;
+}
+
+Result<plan::RouteChoice> route_of(const PlanOptions& options, const Prepared& prepared,
+                                   const KnownLaunch& known) {
+  const bool barrier = plan::contains_grid_barrier(prepared.checked);
+  if (!options.route.empty())
+    return plan::RouteChoice{*plan::route_from_name(options.route),
+                             barrier ? "asked for with --route"
+                                     : "no grid barrier: one launch of the program itself"};
+  plan::RouteRequest request;
+  request.capabilities.resident_buffers = true;
+  request.capabilities.cooperative_grid_barrier = options.resident.has_value();
+  request.resident_workgroups = options.resident.value_or(0);
+  request.checked = options.checked;
+  if (barrier && options.resident && !options.checked && !known.grid_known)
+    return plan::RouteChoice{
+        plan::Route::Virtual,
+        fmt::format("takes any grid; one of at most {} goes the native way",
+                    counted(*options.resident, "workgroup"))};
+  return plan::choose_route(prepared.checked, known.launch, request);
+}
+
+Result<PlanView> make_view(const PlanOptions& options, const Prepared& prepared) {
+  const auto known = resolve_known(prepared);
+  if (!known) return std::unexpected(known.error());
+  const auto choice = route_of(options, prepared, *known);
+  if (!choice) return std::unexpected(choice.error());
+  const auto plan = plan::make_plan(prepared.checked, {.route = choice->route,
+                                                       .checked = options.checked,
+                                                       .workgroup = prepared.workgroup});
+  if (!plan) return std::unexpected(plan.error());
+  return view_plan({.prepared = prepared,
+                    .plan = *plan,
+                    .known = *known,
+                    .why = choice->why,
+                    .checked = options.checked});
+}
+
+std::string content_of(const PlanView& view, const PlanOptions& options, bool color) {
+  if (options.as == "dot") return plan_dot(view);
+  if (options.as == "svg") return plan_svg(view);
+  if (options.as == "html") return plan_html(view);
+  return plan_text(view, options.segments, color);
+}
+
+}  // namespace
+
+int run_plan(App& app, const PlanOptions& options) {
+  if (const auto failure = misuse(options)) return app.fail(*failure);
+  const auto prepared = prepare(app, options.dispatch, Inputs::AsGiven);
+  if (!prepared) return prepared.error();
+  const auto view = make_view(options, *prepared);
+  if (!view) return fail(app, *prepared, view.error());
+
+  const bool to_stdout = options.output == "-";
+  if (!to_stdout) {
+    if (const auto failure = write_file(options.output, content_of(*view, options, false)))
+      return app.fail(*failure);
+  }
+  if (app.json) {
+    Json document = app.document(true);
+    document.update(plan_json(*view));
+    document["as"] = options.as;
+    document["output"] = to_stdout ? Json() : Json(options.output);
+    if (to_stdout && options.as != "text") document["content"] = content_of(*view, options, false);
+    app.put_document(document);
+  } else if (to_stdout) {
+    app.put(content_of(*view, options, app.colored(STDOUT_FILENO)));
+  }
+  return kExitOk;
+}
+
+}  // namespace vyre::cli

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan_view.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/match.hpp"
+#include "vyre/ir/binary.hpp"
+#include "vyre/plan/bindings.hpp"
+#include "vyre/text/text.hpp"
+
+namespace vyre::cli {
+
+using namespace ir;
+
+std::string text_of(Place place) {
+  return fmt::format("{}:{}", place.line, place.column);
+}
+
+std::string counted(uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string PlanView::Segment::lines() const {
+  if (first_line == 0) return "";
+  if (first_line == last_line) return fmt::format("line {}", first_line);
+  return fmt::format("lines {} to {}", first_line, last_line);
+}
+
+uint64_t PlanView::workgroups() const {
+  return uint64_t{(*grid)[0]} * (*grid)[1] * (*grid)[2];
+}
+
+namespace {
+
+Place place_of(const Position& at) {
+  return {at.line, at.column};
+}
+
+std::string with_place(std::string text, Place at) {
+  if (at.line != 0) text += fmt::format(" at {}", text_of(at));
+  return text;
+}
+
+std::string_view access_text(plan::Access access) {
+  switch (access) {
+    case plan::Access::ReadOnly: return "read";
+    case plan::Access::WriteOnly: return "write";
+    case plan::Access::ReadWrite: return "read write";
+  }
+  return "?";
+}
+
+std::string_view each_text(plan::Hidden::Extent extent) {
+  switch (extent) {
+    case plan::Hidden::Extent::Once: return "dispatch";
+    case plan::Hidden::Extent::PerWorkgroup: return "workgroup";
+    case plan::Hidden::Extent::PerLane: return "lane";
+    case plan::Hidden::Extent::LikeBuffer: return "buffer";
+  }
+  return "?";
+}
+
+class Viewer {
+ public:
+  explicit Viewer(const PlanViewInput& input)
+      : input_(input),
+        plan_(input.plan),
+        checked_(input.prepared.checked),
+        p_(input.prepared.checked.program) {}
+
+  Result<PlanView> run() {
+    view_.file = input_.prepared.name;
+    view_.source = input_.prepared.text;
+    view_.program = p_.name;
+    view_.digest = digest_of(p_).hex();
+    view_.route = name_of(plan_.route);
+    view_.why = input_.why;
+    view_.checked = input_.checked;
+    view_.whole = plan_.whole;
+    view_.barriers = plan_.barriers;
+    if (auto ok = buffers(); !ok) return std::unexpected(std::move(ok.error()));
+    launch();
+    view_.steps = steps(plan_.steps);
+    for (const plan::Segment& s : plan_.segments) view_.segments.push_back(segment(s));
+    hidden();
+    stops();
+    if (auto ok = scratch(); !ok) return std::unexpected(std::move(ok.error()));
+    return std::move(view_);
+  }
+
+ private:
+  [[nodiscard]] std::string name(BufferId id) const { return p_[id].name; }
+
+  [[nodiscard]] std::string missing_text(const std::vector<BufferId>& needs) const {
+    std::vector<std::string> options;
+    for (const BufferId id : needs) options.push_back(fmt::format("--in {}", name(id)));
+    return fmt::format("{}", fmt::join(options, ", "));
+  }
+
+  Result<void> buffers() {
+    auto bindings = plan::plan_bindings(checked_);
+    if (!bindings) return std::unexpected(std::move(bindings.error()));
+    for (uint32_t i = 0; i < p_.buffers.size(); ++i) {
+      const ir::Buffer& declared = p_.buffers[i];
+      const check::BufferFacts& facts = checked_.buffers[i];
+      PlanView::Buffer row;
+      row.name = declared.name;
+      row.kind = name_of(declared.kind);
+      row.element = name_of(declared.element);
+      row.access = "workgroup";
+      for (const plan::Binding& b : bindings->bindings)
+        if (b.buffer_index == BufferId{i}) row.access = access_text(b.access);
+      if (input_.known.count_known(BufferId{i})) row.count = input_.known.launch.counts[i];
+      row.input_slot = facts.input_slot;
+      row.output_slot = facts.output_slot;
+      row.binding = facts.binding;
+      view_.buffers.push_back(std::move(row));
+    }
+    for (const uint32_t row : bindings->input_slots)
+      view_.inputs.push_back(bindings->bindings[row].name);
+    for (const uint32_t row : bindings->output_slots)
+      view_.outputs.push_back(bindings->bindings[row].name);
+    return {};
+  }
+
+  void launch() {
+    view_.workgroup = input_.known.launch.workgroup;
+    if (input_.known.grid_known)
+      view_.grid = input_.known.launch.grid;
+    else if (input_.known.grid_needed)
+      view_.grid_missing = "needs --grid";
+    else
+      view_.grid_missing = fmt::format("needs {}, or --grid", missing_text(input_.known.grid_needs));
+  }
+
+  // ---- steps
+
+  // "`going` (frame word 1)", if a local with a name lies there.
+  [[nodiscard]] std::string word_text(uint32_t word) const {
+    const std::string where = fmt::format("frame word {}", word);
+    for (const plan::Segment& s : plan_.segments)
+      for (const plan::Crossing& c : s.crossings)
+        if (c.where == where && !c.name.empty()) return fmt::format("`{}` ({})", c.name, where);
+    return where;
+  }
+
+  std::vector<PlanView::Step> steps(const plan::Steps& list) {
+    std::vector<PlanView::Step> out;
+    for (const plan::Step& s : list) out.push_back(step(s));
+    return out;
+  }
+
+  PlanView::Step step(const plan::Step& step) {
+    using Kind = PlanView::Step::Kind;
+    PlanView::Step out;
+    match(
+        step.node,
+        [&](const plan::LaunchStep& x) {
+          out.kind = Kind::Launch;
+          out.segment = x.segment;
+          out.label = fmt::format("segment {}", x.segment);
+        },
+        [&](const plan::PhaseStep&) {
+          out.kind = Kind::Barrier;
+          out.label = "barrier, nothing to launch";
+        },
+        [&](const plan::BranchStep& x) {
+          out.kind = Kind::Branch;
+          out.word = x.word;
+          out.label = fmt::format("if {}", word_text(x.word));
+          out.groups.push_back({"then", steps(x.then_steps)});
+          out.groups.push_back({"else", steps(x.else_steps)});
+        },
+        [&](const plan::LoopStep& x) {
+          out.kind = Kind::Loop;
+          out.word = x.word;
+          out.label = "loop";
+          out.again = fmt::format("while {}", word_text(x.word));
+          out.groups.push_back({"condition", steps(x.condition)});
+          out.groups.push_back({"body", steps(x.body)});
+        },
+        [&](const plan::FixpointStep& x) { fixpoint(x, out); },
+        [&](const plan::ResumeStep& x) {
+          out.kind = Kind::Resume;
+          out.row = x.resume;
+          out.at = place_of(plan_.resumes[x.resume].at);
+          out.label = with_place(
+              fmt::format("resume of trap {} by the host", plan_.resumes[x.resume].tag), out.at);
+        },
+        [&](const plan::CollectiveStep& x) {
+          out.kind = Kind::Collective;
+          out.at = place_of(x.at);
+          std::string operands = name(x.src);
+          if (x.dst.valid()) operands += ", " + name(x.dst);
+          out.label = with_place(fmt::format("{}({})", name_of(x.op), operands), out.at);
+        },
+        [&](const plan::CopyStep& x) {
+          out.kind = Kind::Copy;
+          out.label = fmt::format("copy {} to {}", name(x.src), name(x.dst));
+        });
+    return out;
+  }
+
+  void fixpoint(const plan::FixpointStep& x, PlanView::Step& out) {
+    const plan::FixpointInfo& info = plan_.fixpoints[x.fixpoint];
+    std::vector<std::string> watched;
+    for (const plan::FixpointBuffer& b : info.buffers) watched.push_back(name(b.buffer));
+    out.kind = PlanView::Step::Kind::Fixpoint;
+    out.row = x.fixpoint;
+    out.word = x.word;
+    out.at = place_of(info.at);
+    out.label = with_place(fmt::format("fixpoint over {}", fmt::join(watched, ", ")), out.at);
+    out.again = fmt::format("until nothing changes, at most {} passes", word_text(x.word));
+    out.groups.push_back({"each pass", steps(x.body)});
+  }
+
+  // ---- segments
+
+  static PlanView::Crossing crossing(const plan::Crossing& c) {
+    PlanView::Crossing out;
+    out.name = c.name;
+    out.type = name_of(c.type);
+    if (c.elements != 0) out.type += fmt::format("[{}]", c.elements);
+    out.level = name_of(c.level);
+    out.how = name_of(c.how);
+    out.where = c.where;
+    out.why = c.why;
+    out.declared = place_of(c.declared);
+    return out;
+  }
+
+  static std::string end_of(const plan::Segment& s) {
+    const Place at = place_of(s.barrier);
+    if (s.ends_phase) return with_place("a grid barrier", at);
+    if (at.line != 0) return with_place("what stands", at);
+    return "the end of these steps";
+  }
+
+  PlanView::Segment segment(const plan::Segment& s) {
+    PlanView::Segment out;
+    out.regions = s.regions;
+    out.first_line = s.first_line;
+    out.last_line = s.last_line;
+    out.ends_phase = s.ends_phase;
+    out.barriers_inside = s.barriers_inside;
+    out.barrier = place_of(s.barrier);
+    out.end = plan_.whole ? "the end of the program" : end_of(s);
+    for (const plan::Crossing& c : s.crossings) out.crossings.push_back(crossing(c));
+    for (const plan::SharedUse& use : s.shared)
+      out.shared.push_back({name(plan_.hidden[use.hidden].like), use.restore, use.save});
+    if (s.barriers_inside) out.notes.emplace_back("grid barriers inside the launch");
+    if (s.swaps_frame) out.notes.emplace_back("writes the other half of the frame");
+    if (s.swaps_group_frame)
+      out.notes.emplace_back("writes the other half of the workgroup frame");
+    if (s.carries_group_frame)
+      out.notes.emplace_back("copies the workgroup frame of workgroups that wait");
+    if (s.tells_live) out.notes.emplace_back("tells whether a lane is left");
+    out.program = text::print(s.program.program);
+    return out;
+  }
+
+  // ---- memory
+
+  void hidden() {
+    for (const plan::Hidden& h : plan_.hidden) {
+      PlanView::Hidden row;
+      row.name = h.name;
+      row.kind = name_of(h.kind);
+      row.element = name_of(h.element);
+      row.count = h.count;
+      row.two_halves = h.two_halves;
+      row.each = each_text(h.extent);
+      if (h.like.valid()) row.like = name(h.like);
+      if (h.extent != plan::Hidden::Extent::LikeBuffer)
+        row.bytes = uint64_t{h.count} * bytes_of(h.element) * (h.two_halves ? 2 : 1);
+      else if (input_.known.count_known(h.like))
+        row.bytes =
+            input_.known.launch.counts[h.like.index()] * bytes_of(p_[h.like].element);
+      view_.hidden.push_back(std::move(row));
+    }
+  }
+
+  Result<void> scratch() {
+    const auto bytes = plan::state_bytes(plan_, checked_, input_.known.launch);
+    if (!bytes) return std::unexpected(bytes.error());
+    view_.lane_bytes = bytes->per_lane;
+    view_.workgroup_bytes = bytes->per_workgroup;
+    view_.fixed_bytes = bytes->fixed;
+    std::vector<BufferId> needs;
+    for (const plan::Hidden& h : plan_.hidden)
+      if (h.extent == plan::Hidden::Extent::LikeBuffer)
+        for (const BufferId need : input_.known.count_needs[h.like.index()])
+          if (std::ranges::find(needs, need) == needs.end()) needs.push_back(need);
+    if (needs.empty()) view_.snapshot_bytes = bytes->snapshots;
+    if (needs.empty() && view_.grid)
+      view_.total_bytes = bytes->total;
+    else if (!needs.empty())
+      view_.total_missing = fmt::format("needs {}", missing_text(needs));
+    else
+      view_.total_missing = view_.grid_missing;
+    return {};
+  }
+
+  void stops() {
+    for (const plan::FixpointInfo& info : plan_.fixpoints) {
+      PlanView::Fixpoint row;
+      row.at = place_of(info.at);
+      for (const plan::FixpointBuffer& b : info.buffers)
+        row.buffers.push_back({name(b.buffer), std::string(name_of(b.mode)), b.why});
+      view_.fixpoints.push_back(std::move(row));
+    }
+    for (const plan::ResumeInfo& info : plan_.resumes)
+      view_.resumes.push_back({info.tag, false, place_of(info.at)});
+    for (const plan::Site& site : plan_.sites)
+      view_.traps.push_back({site.tag, site.zero_passes, place_of(site.at)});
+  }
+
+  const PlanViewInput& input_;
+  const plan::Plan& plan_;
+  const check::CheckedProgram& checked_;
+  const Program& p_;
+  PlanView view_;
+};
+
+}  // namespace
+
+Result<PlanView> view_plan(const PlanViewInput& input) {
+  return Viewer(input).run();
+}
+
+std::vector<std::string> card_lines(const PlanView::Segment& segment) {
+  std::vector<std::string> lines;
+  if (const std::string where = segment.lines(); !where.empty()) lines.push_back(where);
+  if (!segment.regions.empty())
+    lines.push_back(fmt::format("{} {}", segment.regions.size() == 1 ? "region" : "regions",
+                                fmt::join(segment.regions, ", ")));
+  for (const PlanView::Crossing& c : segment.crossings)
+    lines.push_back(fmt::format("{} {}: {}{}{}", c.how, c.name, c.type,
+                                c.where.empty() ? "" : ", ", c.where));
+  for (const PlanView::Shared& s : segment.shared)
+    lines.push_back(fmt::format("shared {}: {}{}{}", s.name, s.restore ? "restored" : "",
+                                s.restore && s.save ? ", " : "", s.save ? "saved" : ""));
+  lines.push_back("ends with " + segment.end);
+  return lines;
+}
+
+}  // namespace vyre::cli
