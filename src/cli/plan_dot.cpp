@@ -105,7 +105,7 @@ class DotWriter {
 
   Ends segment(uint32_t number, size_t depth) {
     std::string label = fmt::format("segment {}\n", number);
-    for (const std::string& text : card_lines(v_.segments[number])) label += text + "\n";
+    for (const CardLine& text : card_lines(v_.segments[number])) label += text.text + "\n";
     const std::string name = node(fmt::format("label={}", quoted(label)), depth);
     return {name, name};
   }

@@ -81,7 +81,7 @@ Json json_of(const PlanView::Crossing& c) {
   json["name"] = c.name;
   json["type"] = c.type;
   json["level"] = c.level;
-  json["how"] = c.how;
+  json["how"] = plan::name_of(c.how);
   json["where"] = or_null(c.where);
   json["why"] = c.why;
   put_place(json, c.declared);

@@ -134,19 +134,15 @@ class TextWriter {
     const PlanView::Segment& s = v_.segments[number];
     heading(fmt::format("segment {}", number));
     if (const std::string lines = s.lines(); !lines.empty()) line(1, lines);
-    if (!s.regions.empty())
-      line(1, fmt::format("{} {}", s.regions.size() == 1 ? "region" : "regions",
-                          fmt::join(s.regions, ", ")));
+    if (!s.regions.empty()) line(1, regions_text(s));
     line(1, "ends with " + s.end);
     for (const std::string& note : s.notes) line(1, note);
     for (const PlanView::Shared& shared : s.shared)
-      line(1, fmt::format("shared `{}` is {}{}{}", shared.name, shared.restore ? "restored" : "",
-                          shared.restore && shared.save ? " and " : "",
-                          shared.save ? "saved" : ""));
+      line(1, fmt::format("shared `{}` is {}", shared.name, shared_text(shared)));
     if (!s.crossings.empty()) {
       Table table({"value", "type", "level", "is", "in", "why"});
       for (const PlanView::Crossing& c : s.crossings)
-        table.add({c.name, c.type, c.level, c.how, c.where.empty() ? "-" : c.where, c.why});
+        table.add({c.name, c.type, c.level, std::string(name_of(c.how)), c.where.empty() ? "-" : c.where, c.why});
       out_ += table.text("  ");
     } else if (!v_.whole) {
       line(1, "no value crosses its end");

@@ -29,6 +29,16 @@ std::string PlanView::Segment::lines() const {
   return fmt::format("lines {} to {}", first_line, last_line);
 }
 
+std::string regions_text(const PlanView::Segment& segment) {
+  return fmt::format("{} {}", segment.regions.size() == 1 ? "region" : "regions",
+                     fmt::join(segment.regions, ", "));
+}
+
+std::string shared_text(const PlanView::Shared& shared) {
+  if (shared.restore && shared.save) return "restored and saved";
+  return shared.restore ? "restored" : "saved";
+}
+
 uint64_t PlanView::workgroups() const {
   return uint64_t{(*grid)[0]} * (*grid)[1] * (*grid)[2];
 }
@@ -83,8 +93,8 @@ class Viewer {
     view_.barriers = plan_.barriers;
     if (auto ok = buffers(); !ok) return std::unexpected(std::move(ok.error()));
     launch();
-    view_.steps = steps(plan_.steps);
     for (const plan::Segment& s : plan_.segments) view_.segments.push_back(segment(s));
+    view_.steps = steps(plan_.steps, "the end of the program");
     hidden();
     stops();
     if (auto ok = scratch(); !ok) return std::unexpected(std::move(ok.error()));
@@ -147,9 +157,15 @@ class Viewer {
     return where;
   }
 
-  std::vector<PlanView::Step> steps(const plan::Steps& list) {
+  // `end` says what comes after the last of them.
+  std::vector<PlanView::Step> steps(const plan::Steps& list, std::string_view end) {
     std::vector<PlanView::Step> out;
-    for (const plan::Step& s : list) out.push_back(step(s));
+    for (const plan::Step& s : list) {
+      out.push_back(step(s));
+      if (const auto segment = out.back().segment)
+        view_.segments[*segment].end =
+            end_of(*segment, out.size() == list.size() ? end : std::string_view());
+    }
     return out;
   }
 
@@ -171,16 +187,16 @@ class Viewer {
           out.kind = Kind::Branch;
           out.word = x.word;
           out.label = fmt::format("if {}", word_text(x.word));
-          out.groups.push_back({"then", steps(x.then_steps)});
-          out.groups.push_back({"else", steps(x.else_steps)});
+          out.groups.push_back({"then", steps(x.then_steps, "the end of the branch")});
+          out.groups.push_back({"else", steps(x.else_steps, "the end of the branch")});
         },
         [&](const plan::LoopStep& x) {
           out.kind = Kind::Loop;
           out.word = x.word;
           out.label = "loop";
           out.again = fmt::format("while {}", word_text(x.word));
-          out.groups.push_back({"condition", steps(x.condition)});
-          out.groups.push_back({"body", steps(x.body)});
+          out.groups.push_back({"condition", steps(x.condition, "the decision of the loop")});
+          out.groups.push_back({"body", steps(x.body, "the end of the loop body")});
         },
         [&](const plan::FixpointStep& x) { fixpoint(x, out); },
         [&](const plan::ResumeStep& x) {
@@ -214,7 +230,7 @@ class Viewer {
     out.at = place_of(info.at);
     out.label = with_place(fmt::format("fixpoint over {}", fmt::join(watched, ", ")), out.at);
     out.again = fmt::format("until nothing changes, at most {} passes", word_text(x.word));
-    out.groups.push_back({"each pass", steps(x.body)});
+    out.groups.push_back({"each pass", steps(x.body, "the end of the pass")});
   }
 
   // ---- segments
@@ -225,18 +241,20 @@ class Viewer {
     out.type = name_of(c.type);
     if (c.elements != 0) out.type += fmt::format("[{}]", c.elements);
     out.level = name_of(c.level);
-    out.how = name_of(c.how);
+    out.how = c.how;
     out.where = c.where;
     out.why = c.why;
     out.declared = place_of(c.declared);
     return out;
   }
 
-  static std::string end_of(const plan::Segment& s) {
+  // What ends a segment, in words; `last` is how its block of steps ends.
+  std::string end_of(uint32_t number, std::string_view last) const {
+    const plan::Segment& s = plan_.segments[number];
     const Place at = place_of(s.barrier);
     if (s.ends_phase) return with_place("a grid barrier", at);
-    if (at.line != 0) return with_place("what stands", at);
-    return "the end of these steps";
+    if (at.line != 0) return with_place("the statement", at);
+    return std::string(last.empty() ? "the next step" : last);
   }
 
   PlanView::Segment segment(const plan::Segment& s) {
@@ -247,7 +265,6 @@ class Viewer {
     out.ends_phase = s.ends_phase;
     out.barriers_inside = s.barriers_inside;
     out.barrier = place_of(s.barrier);
-    out.end = plan_.whole ? "the end of the program" : end_of(s);
     for (const plan::Crossing& c : s.crossings) out.crossings.push_back(crossing(c));
     for (const plan::SharedUse& use : s.shared)
       out.shared.push_back({name(plan_.hidden[use.hidden].like), use.restore, use.save});
@@ -295,7 +312,8 @@ class Viewer {
         for (const BufferId need : input_.known.count_needs[h.like.index()])
           if (std::ranges::find(needs, need) == needs.end()) needs.push_back(need);
     if (needs.empty()) view_.snapshot_bytes = bytes->snapshots;
-    if (needs.empty() && view_.grid)
+    const bool any_grid = bytes->per_lane == 0 && bytes->per_workgroup == 0;
+    if (needs.empty() && (view_.grid || any_grid))
       view_.total_bytes = bytes->total;
     else if (!needs.empty())
       view_.total_missing = fmt::format("needs {}", missing_text(needs));
@@ -331,19 +349,30 @@ Result<PlanView> view_plan(const PlanViewInput& input) {
   return Viewer(input).run();
 }
 
-std::vector<std::string> card_lines(const PlanView::Segment& segment) {
-  std::vector<std::string> lines;
-  if (const std::string where = segment.lines(); !where.empty()) lines.push_back(where);
-  if (!segment.regions.empty())
-    lines.push_back(fmt::format("{} {}", segment.regions.size() == 1 ? "region" : "regions",
-                                fmt::join(segment.regions, ", ")));
+namespace {
+
+CardLine::Kind kind_of(plan::Crossing::How how) {
+  switch (how) {
+    case plan::Crossing::How::Saved: return CardLine::Kind::Saved;
+    case plan::Crossing::How::Kept: return CardLine::Kind::Kept;
+    case plan::Crossing::How::Recomputed: return CardLine::Kind::Recomputed;
+  }
+  return CardLine::Kind::Plain;
+}
+
+}  // namespace
+
+std::vector<CardLine> card_lines(const PlanView::Segment& segment) {
+  std::vector<CardLine> lines;
+  if (std::string where = segment.lines(); !where.empty()) lines.push_back({std::move(where)});
+  if (!segment.regions.empty()) lines.push_back({regions_text(segment)});
   for (const PlanView::Crossing& c : segment.crossings)
-    lines.push_back(fmt::format("{} {}: {}{}{}", c.how, c.name, c.type,
-                                c.where.empty() ? "" : ", ", c.where));
+    lines.push_back({fmt::format("{} {}: {}{}{}", name_of(c.how), c.name, c.type,
+                                 c.where.empty() ? "" : ", ", c.where),
+                     kind_of(c.how)});
   for (const PlanView::Shared& s : segment.shared)
-    lines.push_back(fmt::format("shared {}: {}{}{}", s.name, s.restore ? "restored" : "",
-                                s.restore && s.save ? ", " : "", s.save ? "saved" : ""));
-  lines.push_back("ends with " + segment.end);
+    lines.push_back({fmt::format("shared {} {}", s.name, shared_text(s))});
+  lines.push_back({"ends with " + segment.end});
   return lines;
 }
 

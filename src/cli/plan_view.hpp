@@ -30,7 +30,8 @@ struct PlanView {
     std::optional<uint32_t> input_slot, output_slot, binding;
   };
   struct Crossing {
-    std::string name, type, level, how, where, why;
+    std::string name, type, level, where, why;
+    plan::Crossing::How how = plan::Crossing::How::Saved;
     Place declared;
   };
   struct Shared {
@@ -126,6 +127,9 @@ struct PlanViewInput {
 };
 Result<PlanView> view_plan(const PlanViewInput& input);
 
+// "regions a, b"; "restored and saved"
+std::string regions_text(const PlanView::Segment& segment);
+std::string shared_text(const PlanView::Shared& shared);
 // "1 lane", "2 lanes"
 std::string counted(uint64_t count, std::string_view noun);
 
@@ -134,13 +138,21 @@ std::string counted(uint64_t count, std::string_view noun);
 std::string plan_text(const PlanView& view, bool segments, bool color);
 Json plan_json(const PlanView& view);
 std::string plan_dot(const PlanView& view);
-std::string plan_svg(const PlanView& view);
+struct SvgOptions {
+  bool links = false;  // from each card to "#segment-N" of the page around
+};
+std::string plan_svg(const PlanView& view, SvgOptions options = {});
 std::string plan_html(const PlanView& view);
 
 // For XML and HTML, in text and in quoted attributes: what they cannot hold becomes U+FFFD.
 std::string escape_markup(std::string_view text);
 
 // What a segment's card says below its title: lines, regions, what crosses its end.
-std::vector<std::string> card_lines(const PlanView::Segment& segment);
+struct CardLine {
+  enum class Kind : uint8_t { Plain, Saved, Kept, Recomputed };
+  std::string text;
+  Kind kind = Kind::Plain;
+};
+std::vector<CardLine> card_lines(const PlanView::Segment& segment);
 
 }  // namespace vyre::cli
