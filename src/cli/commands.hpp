@@ -56,7 +56,7 @@ struct PlanOptions {
   DispatchOptions dispatch;
   std::string route;   // empty: chosen
   std::string device;  // empty: none named
-  std::optional<uint64_t> resident;
+  std::optional<int64_t> resident;
   bool checked = false;
   bool segments = false;
   std::string as = "text";

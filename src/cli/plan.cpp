@@ -13,8 +13,10 @@ namespace vyre::cli {
 namespace {
 
 std::optional<Failure> misuse(const PlanOptions& options) {
-  if (options.resident && *options.resident == 0)
-    return Failure{kExitUsage, "--resident 0 is a device that can run nothing",
+  if (options.resident && *options.resident < 1)
+    return Failure{kExitUsage,
+                   fmt::format("--resident takes how many workgroups fit on a device, not {}",
+                               *options.resident),
                    "--resident 132, or leave it out for a device without a grid barrier"};
   if (options.resident && !options.device.empty())
     return Failure{kExitUsage, "--device and --resident both describe the device",
@@ -43,13 +45,13 @@ Result<plan::RouteChoice> route_of(const PlanOptions& options, const Prepared& p
   plan::RouteRequest request;
   request.capabilities.resident_buffers = true;
   request.capabilities.cooperative_grid_barrier = options.resident.has_value();
-  request.resident_workgroups = options.resident.value_or(0);
+  request.resident_workgroups = static_cast<uint64_t>(options.resident.value_or(0));
   request.checked = options.checked;
   if (barrier && options.resident && !options.checked && !known.grid_known)
     return plan::RouteChoice{
         plan::Route::Virtual,
         fmt::format("takes any grid; one of at most {} goes the native way",
-                    counted(*options.resident, "workgroup"))};
+                    counted(request.resident_workgroups, "workgroup"))};
   return plan::choose_route(prepared.checked, known.launch, request);
 }
 

@@ -113,9 +113,9 @@ class DotWriter {
   Ends cluster(const PlanView::Step& s, size_t depth) {
     line(depth, fmt::format("subgraph cluster_{} {{", clusters_++));
     line(depth + 1, "style=rounded;");
-    line(depth + 1, fmt::format("label={};", quoted(s.label)));
-    const Ends ends = s.kind == PlanView::Step::Kind::Branch ? branch(s, depth + 1)
-                                                              : repeated(s, depth + 1);
+    const bool branches = s.kind == PlanView::Step::Kind::Branch;
+    line(depth + 1, fmt::format("label={};", branches ? "\"branch\"" : quoted(s.label)));
+    const Ends ends = branches ? branch(s, depth + 1) : repeated(s, depth + 1);
     line(depth, "}");
     return ends;
   }

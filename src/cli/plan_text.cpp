@@ -52,8 +52,7 @@ class TextWriter {
   std::string run(bool segments) {
     out_ = fmt::format("{}: {}\n", bold("program " + v_.program), base::printable_text(v_.file));
     out_ += fmt::format("{}: {}\n", bold("route " + v_.route), v_.why);
-    if (!v_.whole) out_ += fmt::format("{} cut into {}{}\n", counted(v_.barriers, "grid barrier"),
-                         counted(v_.segments.size(), "segment"), v_.checked ? ", checked" : "");
+    if (!v_.whole) out_ += summary();
     buffers();
     launch();
     heading("steps");
@@ -67,6 +66,15 @@ class TextWriter {
   }
 
  private:
+  [[nodiscard]] std::string summary() const {
+    const bool inside = std::ranges::any_of(
+        v_.segments, [](const PlanView::Segment& s) { return s.barriers_inside; });
+    std::string text = counted(v_.segments.size(), "segment");
+    if (v_.barriers != 0) text += fmt::format(", cut at {}", counted(v_.barriers, "grid barrier"));
+    if (inside) text += ", grid barriers inside";
+    if (v_.checked) text += ", checked";
+    return text + "\n";
+  }
   [[nodiscard]] std::string bold(const std::string& text) const {
     return color_ ? fmt::format("\x1b[1m{}\x1b[0m", text) : text;
   }
@@ -101,9 +109,8 @@ class TextWriter {
                           counted(v_.workgroups() * lanes, "lane")));
   }
 
-  // What a branch, loop or fixpoint holds; a group with nothing in it is left out.
   void group(const PlanView::Group& group, std::string_view label, size_t depth) {
-    if (!label.empty()) line(depth, label);
+    line(depth, label);
     steps(group.steps, depth + 1);
   }
 
@@ -169,7 +176,8 @@ class TextWriter {
       for (const PlanView::Hidden& h : v_.hidden) {
         std::string elements = h.each == "buffer"
                                    ? fmt::format("{} as `{}`", h.element, h.like)
-                                   : fmt::format("{}{} x {}", h.two_halves ? "2 x " : "", h.count, h.element);
+                                   : fmt::format("{} x {}{}", h.count, h.element,
+                                                 h.two_halves ? ", two halves" : "");
         table.add({h.name, h.kind, std::move(elements), h.each, or_dash(h.bytes, "?")});
       }
       out_ += table.text("  ");
