@@ -25,7 +25,8 @@ std::optional<Failure> misuse(const PlanOptions& options) {
     return Failure{kExitUsage, fmt::format("--segments does not go with --as {}", options.as),
                    "--as text or --as html"};
   if (!options.device.empty() && options.device != "reference")
-    return Failure{kExitNoDevice, fmt::format("there is no device `{}` in this build", options.device),
+    return Failure{kExitNoDevice,
+                   fmt::format("there is no device `{}` in this build", options.device),
                    "--device reference, or describe a device: --resident N"};
   if (options.output != "-" && options.dispatch.file != "-" &&
       same_file(options.dispatch.file, options.output))
@@ -39,19 +40,18 @@ Result<plan::RouteChoice> route_of(const PlanOptions& options, const Prepared& p
                                    const KnownLaunch& known) {
   const bool barrier = plan::contains_grid_barrier(prepared.checked);
   if (!options.route.empty())
-    return plan::RouteChoice{*plan::route_from_name(options.route),
-                             barrier ? "asked for with --route"
-                                     : "no grid barrier: one launch of the program itself"};
+    return plan::RouteChoice{
+        *plan::route_from_name(options.route),
+        barrier ? "asked for with --route" : "no grid barrier: one launch of the program itself"};
   plan::RouteRequest request;
   request.capabilities.resident_buffers = true;
   request.capabilities.cooperative_grid_barrier = options.resident.has_value();
   request.resident_workgroups = static_cast<uint64_t>(options.resident.value_or(0));
   request.checked = options.checked;
   if (barrier && options.resident && !options.checked && !known.grid_known)
-    return plan::RouteChoice{
-        plan::Route::Virtual,
-        fmt::format("takes any grid; one of at most {} goes the native way",
-                    counted(request.resident_workgroups, "workgroup"))};
+    return plan::RouteChoice{plan::Route::Virtual,
+                             fmt::format("takes any grid; one of at most {} goes the native way",
+                                         counted(request.resident_workgroups, "workgroup"))};
   return plan::choose_route(prepared.checked, known.launch, request);
 }
 
@@ -60,9 +60,9 @@ Result<PlanView> make_view(const PlanOptions& options, const Prepared& prepared)
   if (!known) return std::unexpected(known.error());
   const auto choice = route_of(options, prepared, *known);
   if (!choice) return std::unexpected(choice.error());
-  const auto plan = plan::make_plan(prepared.checked, {.route = choice->route,
-                                                       .checked = options.checked,
-                                                       .workgroup = prepared.workgroup});
+  const auto plan = plan::make_plan(
+      prepared.checked,
+      {.route = choice->route, .checked = options.checked, .workgroup = prepared.workgroup});
   if (!plan) return std::unexpected(plan.error());
   return view_plan({.prepared = prepared,
                     .plan = *plan,

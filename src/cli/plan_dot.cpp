@@ -33,8 +33,8 @@ class DotWriter {
     line(1, "fontname=\"monospace\";");
     line(1, "node [fontname=\"monospace\", fontsize=10, shape=box];");
     line(1, "edge [fontname=\"monospace\", fontsize=9];");
-    line(1, fmt::format("label={};", quoted(fmt::format("{}\nroute {}: {}\n", v_.program, v_.route,
-                                                        v_.why))));
+    line(1, fmt::format("label={};",
+                        quoted(fmt::format("{}\nroute {}: {}\n", v_.program, v_.route, v_.why))));
     const std::string start = node("shape=circle, width=0.15, label=\"\"");
     const std::string end = node("shape=doublecircle, width=0.12, label=\"\"");
     const Ends all = chain(v_.steps, 1);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as one page: the source beside the picture, and below a section per segment. Nothing is
 // loaded from elsewhere, nothing runs.
+#include <algorithm>
+#include <set>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -63,6 +66,8 @@ class HtmlWriter {
     launch();
     memory();
     fixpoints();
+    stops("Resumes", v_.resumes);
+    stops("Traps", v_.traps);
     return out_ + "</body>\n</html>\n";
   }
 
@@ -81,22 +86,19 @@ class HtmlWriter {
   }
   void end_table() { out_ += "</table>\n"; }
 
-  [[nodiscard]] bool ends_a_segment(uint32_t line) const {
-    for (const PlanView::Segment& s : v_.segments)
-      if (s.ends_phase && s.barrier.line == line) return true;
-    return false;
-  }
-
   // Lines that a grid barrier stands on are marked.
   void source() {
     if (v_.source.empty()) return;
+    std::set<uint32_t> barriers;
+    for (const PlanView::Segment& s : v_.segments)
+      if (s.ends_phase) barriers.insert(s.barrier.line);
     out_ += "<pre>";
     uint32_t number = 0;
     for (std::string_view rest = v_.source; !rest.empty();) {
       const size_t end = std::min(rest.find('\n'), rest.size());
       ++number;
       out_ += fmt::format("<span id=\"line-{}\"{}><span class=\"n\">{}</span>{}</span>\n", number,
-                          ends_a_segment(number) ? " class=\"barrier\"" : "", number,
+                          barriers.contains(number) ? " class=\"barrier\"" : "", number,
                           escape_markup(rest.substr(0, end)));
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
@@ -170,6 +172,16 @@ class HtmlWriter {
     for (const PlanView::Fixpoint& f : v_.fixpoints)
       for (const PlanView::Fixpoint::Watched& b : f.buffers)
         row("td", {f.at.line == 0 ? "-" : text_of(f.at), b.name, b.mode, b.why});
+    end_table();
+  }
+
+  void stops(std::string_view title, const std::vector<PlanView::Stop>& list) {
+    if (list.empty()) return;
+    heading(title);
+    begin_table({"at", "tag"});
+    for (const PlanView::Stop& stop : list)
+      row("td", {stop.at.line == 0 ? "-" : text_of(stop.at),
+                 stop.zero_passes ? "fixpoint of 0 passes" : fmt::format("{}", stop.tag)});
     end_table();
   }
 

@@ -35,8 +35,7 @@ Needs needs_of_counts(const Prepared& prepared) {
   Needs counts(p.buffers.size());
   for (uint32_t i = 0; i < p.buffers.size(); ++i) {
     if (prepared.checked.buffers[i].constant_count) continue;
-    const bool missing =
-        std::ranges::find(prepared.missing, BufferId{i}) != prepared.missing.end();
+    const bool missing = std::ranges::find(prepared.missing, BufferId{i}) != prepared.missing.end();
     if (missing) counts[i].insert(i);
     // @count refers to buffers before this one.
     if (p.buffers[i].size.valid()) counts[i].merge(needs_of(prepared, counts, p.buffers[i].size));

@@ -13,8 +13,8 @@ namespace vyre::cli {
 struct KnownLaunch {
   check::Launch launch;  // `workgroup` is always right
   bool grid_known = false;
-  bool grid_needed = false;  // nothing but --grid can say it
-  std::vector<ir::BufferId> grid_needs;                 // inputs that would tell the grid
+  bool grid_needed = false;                            // nothing but --grid can say it
+  std::vector<ir::BufferId> grid_needs;                // inputs that would tell the grid
   std::vector<std::vector<ir::BufferId>> count_needs;  // by BufferId: and its number of elements
 
   [[nodiscard]] bool count_known(ir::BufferId buffer) const {

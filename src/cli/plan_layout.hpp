@@ -26,9 +26,9 @@ struct LayoutBox {
 };
 
 inline constexpr uint32_t kLayoutPadding = 12;
-inline constexpr uint32_t kLayoutLine = 16;       // height of a line of text
-inline constexpr uint32_t kLayoutGap = 24;        // between steps, for an arrow
-inline constexpr uint32_t kLayoutMaxLines = 24;   // of a card
+inline constexpr uint32_t kLayoutLine = 16;        // height of a line of text
+inline constexpr uint32_t kLayoutGap = 24;         // between steps, for an arrow
+inline constexpr uint32_t kLayoutMaxLines = 24;    // of a card
 inline constexpr uint32_t kLayoutMaxColumns = 64;  // of a line
 
 LayoutBox layout_plan(const PlanView& view);

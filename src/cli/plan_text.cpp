@@ -18,12 +18,15 @@ class Table {
   explicit Table(std::vector<std::string> heads) : rows_{std::move(heads)} {}
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   [[nodiscard]] std::string text(std::string_view indent) const {
+    std::vector<size_t> widths(rows_.front().size());
+    for (const auto& row : rows_)
+      for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
     std::string out;
     for (const auto& row : rows_) {
       std::string line(indent);
       for (size_t i = 0; i < row.size(); ++i) {
         line += row[i];
-        if (i + 1 < row.size()) line.append(width(i) - row[i].size() + 2, ' ');
+        if (i + 1 < row.size()) line.append(widths[i] - row[i].size() + 2, ' ');
       }
       line.erase(line.find_last_not_of(' ') + 1);
       out += line + "\n";
@@ -32,11 +35,6 @@ class Table {
   }
 
  private:
-  [[nodiscard]] size_t width(size_t column) const {
-    size_t most = 0;
-    for (const auto& row : rows_) most = std::max(most, row[column].size());
-    return most;
-  }
   std::vector<std::vector<std::string>> rows_;
 };
 
@@ -97,8 +95,8 @@ class TextWriter {
   void launch() {
     heading("launch");
     const uint64_t lanes = uint64_t{v_.workgroup[0]} * v_.workgroup[1] * v_.workgroup[2];
-    line(1, fmt::format("workgroup  {} ({})", fmt::join(v_.workgroup, " x "),
-                        counted(lanes, "lane")));
+    line(1,
+         fmt::format("workgroup  {} ({})", fmt::join(v_.workgroup, " x "), counted(lanes, "lane")));
     if (!v_.grid)
       line(1, "grid       not known: " + v_.grid_missing);
     else if (v_.workgroups() == 0)
@@ -149,7 +147,8 @@ class TextWriter {
     if (!s.crossings.empty()) {
       Table table({"value", "type", "level", "is", "in", "why"});
       for (const PlanView::Crossing& c : s.crossings)
-        table.add({c.name, c.type, c.level, std::string(name_of(c.how)), c.where.empty() ? "-" : c.where, c.why});
+        table.add({c.name, c.type, c.level, std::string(name_of(c.how)),
+                   c.where.empty() ? "-" : c.where, c.why});
       out_ += table.text("  ");
     } else if (!v_.whole) {
       line(1, "no value crosses its end");
@@ -174,10 +173,9 @@ class TextWriter {
       heading("hidden buffers");
       Table table({"name", "holds", "elements", "per", "bytes"});
       for (const PlanView::Hidden& h : v_.hidden) {
-        std::string elements = h.each == "buffer"
-                                   ? fmt::format("{} as `{}`", h.element, h.like)
-                                   : fmt::format("{} x {}{}", h.count, h.element,
-                                                 h.two_halves ? ", two halves" : "");
+        std::string elements = h.each == "buffer" ? fmt::format("{} as `{}`", h.element, h.like)
+                                                  : fmt::format("{} x {}{}", h.count, h.element,
+                                                                h.two_halves ? ", two halves" : "");
         table.add({h.name, h.kind, std::move(elements), h.each, or_dash(h.bytes, "?")});
       }
       out_ += table.text("  ");
@@ -208,7 +206,8 @@ class TextWriter {
     if (list.empty()) return;
     heading(title);
     for (const PlanView::Stop& stop : list) {
-      std::string text = stop.zero_passes ? "fixpoint of 0 passes" : fmt::format("tag {}", stop.tag);
+      std::string text =
+          stop.zero_passes ? "fixpoint of 0 passes" : fmt::format("tag {}", stop.tag);
       if (stop.at.line != 0) text += fmt::format(" at {}", text_of(stop.at));
       line(1, text);
     }

@@ -2,6 +2,7 @@
 #include "cli/plan_view.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -94,6 +95,7 @@ class Viewer {
     if (auto ok = buffers(); !ok) return std::unexpected(std::move(ok.error()));
     launch();
     for (const plan::Segment& s : plan_.segments) view_.segments.push_back(segment(s));
+    name_words();
     view_.steps = steps(plan_.steps, "the end of the program");
     hidden();
     stops();
@@ -143,18 +145,23 @@ class Viewer {
     else if (input_.known.grid_needed)
       view_.grid_missing = "needs --grid";
     else
-      view_.grid_missing = fmt::format("needs {}, or --grid", missing_text(input_.known.grid_needs));
+      view_.grid_missing =
+          fmt::format("needs {}, or --grid", missing_text(input_.known.grid_needs));
   }
 
   // ---- steps
 
+  void name_words() {
+    for (const plan::Segment& s : plan_.segments)
+      for (const plan::Crossing& c : s.crossings)
+        if (c.where.starts_with("frame word ")) words_.try_emplace(c.where, c.name);
+  }
+
   // "`going` (frame word 1)", if a local with a name lies there.
   [[nodiscard]] std::string word_text(uint32_t word) const {
     const std::string where = fmt::format("frame word {}", word);
-    for (const plan::Segment& s : plan_.segments)
-      for (const plan::Crossing& c : s.crossings)
-        if (c.where == where && !c.name.empty()) return fmt::format("`{}` ({})", c.name, where);
-    return where;
+    const auto named = words_.find(where);
+    return named == words_.end() ? where : fmt::format("`{}` ({})", named->second, where);
   }
 
   // `end` says what comes after the last of them.
@@ -270,8 +277,7 @@ class Viewer {
       out.shared.push_back({name(plan_.hidden[use.hidden].like), use.restore, use.save});
     if (s.barriers_inside) out.notes.emplace_back("grid barriers inside the launch");
     if (s.swaps_frame) out.notes.emplace_back("writes the other half of the frame");
-    if (s.swaps_group_frame)
-      out.notes.emplace_back("writes the other half of the workgroup frame");
+    if (s.swaps_group_frame) out.notes.emplace_back("writes the other half of the workgroup frame");
     if (s.carries_group_frame)
       out.notes.emplace_back("copies the workgroup frame of workgroups that wait");
     if (s.tells_live) out.notes.emplace_back("tells whether a lane is left");
@@ -294,8 +300,7 @@ class Viewer {
       if (h.extent != plan::Hidden::Extent::LikeBuffer)
         row.bytes = uint64_t{h.count} * bytes_of(h.element) * (h.two_halves ? 2 : 1);
       else if (input_.known.count_known(h.like))
-        row.bytes =
-            input_.known.launch.counts[h.like.index()] * bytes_of(p_[h.like].element);
+        row.bytes = input_.known.launch.counts[h.like.index()] * bytes_of(p_[h.like].element);
       view_.hidden.push_back(std::move(row));
     }
   }
@@ -341,6 +346,7 @@ class Viewer {
   const check::CheckedProgram& checked_;
   const Program& p_;
   PlanView view_;
+  std::map<std::string, std::string> words_;  // of the frame: what lies there first
 };
 
 }  // namespace

@@ -104,24 +104,40 @@ TEST_F(Plan, TextShowsAll) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   expect_in_order(squeezed(outcome.out),
-                  {"program mixed:", "route resident: the device has no barrier over the grid",
-                   "7 segments, cut at 3 grid barriers", "buffers\n",
-                   "n in u32 1 read 0 - 0", "a inout u32 8 read write 1 0 1",
-                   "o out u32 8 read write - 1 2", "tile shared u32 4 workgroup - - -",
-                   "workgroup 4 x 1 x 1 (4 lanes)", "grid 2 x 1 x 1 (2 workgroups, 8 lanes)",
+                  {"program mixed:",
+                   "route resident: the device has no barrier over the grid",
+                   "7 segments, cut at 3 grid barriers",
+                   "buffers\n",
+                   "n in u32 1 read 0 - 0",
+                   "a inout u32 8 read write 1 0 1",
+                   "o out u32 8 read write - 1 2",
+                   "tile shared u32 4 workgroup - - -",
+                   "workgroup 4 x 1 x 1 (4 lanes)",
+                   "grid 2 x 1 x 1 (2 workgroups, 8 lanes)",
                    "steps\n segment 0\n loop\n segment 1\n while `again` (frame word",
-                   "segment 2\n", "fixpoint over a at 19:5\n until nothing changes, at most",
+                   "segment 2\n",
+                   "fixpoint over a at 19:5\n until nothing changes, at most",
                    "segment 0\n lines 9 to 13\n regions main, spread\n ends with the statement",
-                   "shared `tile` is saved", "value type level is in why",
+                   "shared `tile` is saved",
+                   "value type level is in why",
                    "i u32 lane recomputed - a function of ids",
                    "x u32 lane saved slot 0 reads `a`, which may have changed since",
-                   "again bool grid saved frame word", "the plan decides on it",
-                   "ends with a grid barrier at 15:7", "x u32 lane kept slot 0",
-                   "ends with the end of the program", "shared `tile` is restored",
-                   "hidden buffers\n", "slot_0 slot 1 x u32 lane 4",
-                   "saved_tile shared memory 4 x u32 workgroup 16", "scratch\n",
-                   "per lane 4 bytes", "per workgroup 16 bytes", "snapshots 0 bytes", "total ",
-                   "fixpoints\n", "19:5 a tracked only atomic_max writes it"});
+                   "again bool grid saved frame word",
+                   "the plan decides on it",
+                   "ends with a grid barrier at 15:7",
+                   "x u32 lane kept slot 0",
+                   "ends with the end of the program",
+                   "shared `tile` is restored",
+                   "hidden buffers\n",
+                   "slot_0 slot 1 x u32 lane 4",
+                   "saved_tile shared memory 4 x u32 workgroup 16",
+                   "scratch\n",
+                   "per lane 4 bytes",
+                   "per workgroup 16 bytes",
+                   "snapshots 0 bytes",
+                   "total ",
+                   "fixpoints\n",
+                   "19:5 a tracked only atomic_max writes it"});
   EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b")));
   EXPECT_THAT(outcome.out, Not(HasSubstr("program mixed_0")));
 }
@@ -238,10 +254,10 @@ TEST_F(Plan, TheRouteIsChosenFromTheDevice) {
 TEST_F(Plan, BranchesCollectivesAndResumes) {
   const Outcome outcome = plan({}, kEvents);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  expect_in_order(squeezed(outcome.out),
-                  {"steps\n", "if `taken` (frame word", "segment", "all_gather(a, b) at 12:5",
-                   "resume of trap 7 by the host at 16:5", "resumes\n tag 7 at 16:5",
-                   "traps\n tag 7 at 14:7"});
+  expect_in_order(
+      squeezed(outcome.out),
+      {"steps\n", "if `taken` (frame word", "segment", "all_gather(a, b) at 12:5",
+       "resume of trap 7 by the host at 16:5", "resumes\n tag 7 at 16:5", "traps\n tag 7 at 14:7"});
   const Json document = json({}, kEvents);
   EXPECT_EQ(document["resumes"][0]["tag"], 7);
 }
