@@ -2,6 +2,7 @@
 #include "cli/plan_launch.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace vyre::cli {
@@ -62,6 +63,7 @@ std::set<uint32_t> needs_of_largest(const Program& p, const Needs& counts) {
 
 std::vector<BufferId> in_order(const std::set<uint32_t>& needs) {
   std::vector<BufferId> list;
+  list.reserve(needs.size());
   for (const uint32_t i : needs) list.push_back(BufferId{i});
   return list;
 }

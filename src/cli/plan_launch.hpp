@@ -3,7 +3,6 @@
 // missing one is unknown, not wrong.
 #pragma once
 
-#include <set>
 #include <vector>
 
 #include "cli/dispatch.hpp"

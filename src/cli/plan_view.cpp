@@ -108,6 +108,7 @@ class Viewer {
 
   [[nodiscard]] std::string missing_text(const std::vector<BufferId>& needs) const {
     std::vector<std::string> options;
+    options.reserve(needs.size());
     for (const BufferId id : needs) options.push_back(fmt::format("--in {}", name(id)));
     return fmt::format("{}", fmt::join(options, ", "));
   }
@@ -230,6 +231,7 @@ class Viewer {
   void fixpoint(const plan::FixpointStep& x, PlanView::Step& out) {
     const plan::FixpointInfo& info = plan_.fixpoints[x.fixpoint];
     std::vector<std::string> watched;
+    watched.reserve(info.buffers.size());
     for (const plan::FixpointBuffer& b : info.buffers) watched.push_back(name(b.buffer));
     out.kind = PlanView::Step::Kind::Fixpoint;
     out.row = x.fixpoint;
