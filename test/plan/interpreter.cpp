@@ -75,7 +75,8 @@ class Handler : public oracle::HandlerBuffers {
 Result<check::Launch> resolve(const check::CheckedProgram& source, std::span<const Bytes> inputs,
                               const RunOptions& options) {
   const std::vector<std::span<const std::byte>> spans(inputs.begin(), inputs.end());
-  return check::resolve_launch(source, {.inputs = spans, .grid = options.grid});
+  return check::resolve_launch(
+      source, {.inputs = spans, .grid = options.grid, .workgroup = options.workgroup});
 }
 
 std::vector<Bytes> make_buffers(const check::CheckedProgram& source, const check::Launch& launch,

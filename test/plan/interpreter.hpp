@@ -25,6 +25,7 @@ struct RunOptions {
   bool workgroup_phases = false;
   uint32_t resident_blocks = 2;  // of the virtual route
   std::optional<check::Axes> grid = {};
+  std::optional<check::Axes> workgroup = {};  // instead of the program's; as in PlanOptions
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   uint64_t max_launches = 200'000;
 };

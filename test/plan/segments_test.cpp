@@ -21,8 +21,10 @@ using plan::Segment;
 
 const std::vector<plan::PlanOptions>& all_options() {
   static const std::vector<plan::PlanOptions> options = {
-      {.route = Route::Native},   {.route = Route::Virtual},
-      {.route = Route::Resident}, {.route = Route::Host},
+      {.route = Route::Native},
+      {.route = Route::Virtual},
+      {.route = Route::Resident},
+      {.route = Route::Host},
       {.route = Route::Virtual, .checked = true},
       {.route = Route::Resident, .wide_index = false}};
   return options;
