@@ -151,7 +151,7 @@ Variant renamed(const CheckedProgram& source, Random& random) {
       "lane",    "group",      "frame",  "next_frame", "slot_0",        "mask",
       "control", "meeting",    "live",   "passes",     "converged",     "at",
       "old",     "with",       "before", "taken",      "again",         "left",
-      "skips",   "trap_value", "most",   "round",      "meeting_round", "group_votes"};
+      "skips",   "trap_value", "most",   "pass",       "meeting_round", "group_votes"};
   Program p = source.program;
   std::vector<std::string> names;
   for (const std::string_view name : kOfThePlanner) {
