@@ -20,14 +20,14 @@ using plan::Route;
 using plan::Segment;
 
 const std::vector<plan::PlanOptions>& all_options() {
-  static const std::vector<plan::PlanOptions> options = {
+  static const std::vector<plan::PlanOptions> kOptions = {
       {.route = Route::Native},
       {.route = Route::Virtual},
       {.route = Route::Resident},
       {.route = Route::Host},
       {.route = Route::Virtual, .checked = true},
       {.route = Route::Resident, .wide_index = false}};
-  return options;
+  return kOptions;
 }
 
 size_t bindings_of(const Segment& segment) {

@@ -103,7 +103,7 @@ struct Spot {
 // one can tell without the checker, and where no copy is under way.
 class BarrierSpots {
  public:
-  BarrierSpots(const CheckedProgram& source) : source_(source), p_(source.program) {
+  explicit BarrierSpots(const CheckedProgram& source) : source_(source), p_(source.program) {
     list(p_.body, {Place::Kind::Body, 0, 0});
   }
   std::vector<Spot> spots;
