@@ -430,7 +430,7 @@ f: slot 2
 slot 0: u32
 slot 1: u32
 slot 2: f32
-frame words 0, workgroup frame words 0
+frame words 0, workgroup frame rows 0
 )");
 }
 
@@ -446,7 +446,7 @@ x: slot 0
 y: slot 1
 slot 0: u32
 slot 1: u32
-frame words 0, workgroup frame words 0
+frame words 0, workgroup frame rows 0
 )");
 }
 
@@ -467,7 +467,7 @@ x: slot 0
 y: slot 1
 slot 0: u32
 slot 1: u32
-frame words 0, workgroup frame words 0
+frame words 0, workgroup frame rows 0
 )");
 }
 
@@ -491,13 +491,11 @@ wide: frame 1
 w: workgroup frame 0
 wide_w: workgroup frame 1
 flag: frame 3
-v: slot 0
-u: slot 1
-l: slot 2
-slot 0: f32[3]
-slot 1: f32[3]
-slot 2: i64
-frame words 4, workgroup frame words 3
+v: frame 4
+u: frame 7
+l: slot 0
+slot 0: i64
+frame words 10, workgroup frame rows 2
 )");
 }
 
@@ -519,7 +517,7 @@ g: frame 0
 w: frame 1
 l: slot 0
 slot 0: u32
-frame words 2, workgroup frame words 0
+frame words 2, workgroup frame rows 0
 )");
 }
 

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/match.hpp"
+#include "vyre/ir/semantics.hpp"
 
 namespace vyre::plan {
 
@@ -249,7 +252,9 @@ LocalId Extractor::local(LocalId id) {
   Local l = d_.p[id];
   l.type = d_.type_of(id);
   // The name it has in the source, if no other local of this segment has it.
-  if (names_.insert(d_.source_names[id.index()]).second) l.name = d_.source_names[id.index()];
+  l.name = d_.source_names[id.index()];
+  for (uint32_t n = 2; !names_.insert(l.name).second; ++n)
+    l.name = fmt::format("{}_{}", d_.source_names[id.index()].substr(0, kMaxNameBytes - 11), n);
   const uint32_t count = d_.c.array_counts[id.index()];
   if (l.count.valid())
     l.count = add(IntLiteral{.magnitude = count, .negative = false, .suffix = {}}, Type::U32, {});

@@ -47,8 +47,8 @@ region main {
 )");
   EXPECT_EQ(inlined(kSource, true), R"(
 region main {
-  let k_2_2 : u32 = 3;
-  a[gid.x] = twice(k_2_2);
+  let k_3 : u32 = 3;
+  a[gid.x] = twice(k_3);
   barrier subgroup;
   barrier grid;
   a[gid.x] += twice(a[gid.x]);
@@ -93,7 +93,7 @@ region main {
         break;
       }
     }
-    if !!returned {
+    if returned {
       break;
     }
     b[gid.x] += 2;
@@ -303,34 +303,34 @@ TEST(Inline, CallsInsideFunctions) {
             R"(
 region main {
   {
-    let k_2_2 : u32 = 1;
+    let k_4 : u32 = 1;
     var sum_2 : u32 = 0u32;
-    let k_4 : u32 = k_2_2;
+    let k_5 : u32 = k_4;
     var wait_for_2 : u32 = 0u32;
     barrier grid;
-    wait_for_2 = a[k_4];
+    wait_for_2 = a[k_5];
     let x_2 : u32 = wait_for_2;
-    let k_5 : u32 = k_2_2 + 1;
+    let k_6 : u32 = k_4 + 1;
     var wait_for_3 : u32 = 0u32;
     barrier grid;
-    wait_for_3 = a[k_5];
+    wait_for_3 = a[k_6];
     let y_2 : u32 = wait_for_3;
     sum_2 = x_2 + y_2;
     let wait_for_ = sum_2;
     a[gid.x] = wait_for_;
   }
   {
-    let k_2_3 : u32 = 2;
+    let k_7 : u32 = 2;
     var sum_3 : u32 = 0u32;
-    let k_6 : u32 = k_2_3;
+    let k_8 : u32 = k_7;
     var wait_for_4 : u32 = 0u32;
     barrier grid;
-    wait_for_4 = a[k_6];
+    wait_for_4 = a[k_8];
     let x_3 : u32 = wait_for_4;
-    let k_7 : u32 = k_2_3 + 1;
+    let k_9 : u32 = k_7 + 1;
     var wait_for_5 : u32 = 0u32;
     barrier grid;
-    wait_for_5 = a[k_7];
+    wait_for_5 = a[k_9];
     let y_3 : u32 = wait_for_5;
     sum_3 = x_3 + y_3;
     let k_3 = sum_3;
@@ -359,9 +359,9 @@ fixpoint max 2 over (d) {
   var count_2 : u32 = 0u32;
   count_2 = atomic_add(a[0], 1);
   let before : u32 = count_2 + local(3);
-  let k_2_2 : u32 = 4;
+  let k_3 : u32 = 4;
   var ask_2 : u32 = 0u32;
-  ask_2 = subgroup_add(k_2_2);
+  ask_2 = subgroup_add(k_3);
   d[gid.x] = before + ask_2;
 }
 )");

@@ -75,9 +75,9 @@ region main {
 )");
   EXPECT_EQ(grid("if workgroup_load(s[0]) + grid_load(b[1]) == 2 { b[gid.x] = 1; }"), R"(
 region main {
-  let before : u32 = workgroup_load(s[0]);
-  let loaded : u32 = grid_load(b[1]);
-  if before + loaded == 2 {
+  let loaded : u32 = workgroup_load(s[0]);
+  let loaded_2 : u32 = grid_load(b[1]);
+  if loaded + loaded_2 == 2 {
     b[gid.x] = 1;
   }
 }

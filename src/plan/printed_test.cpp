@@ -327,8 +327,8 @@ std::string homes_of(std::string_view source, Scope scope) {
     text += fmt::format(
         "slot {}: {}{}\n", i, ir::name_of(homes.slots[i].type),
         homes.slots[i].elements == 0 ? "" : fmt::format("[{}]", homes.slots[i].elements));
-  text += fmt::format("frame words {}, workgroup frame words {}\n", homes.frame_words,
-                      homes.group_words);
+  text += fmt::format("frame words {}, workgroup frame rows {}\n", homes.frame_words,
+                      homes.group_rows.size());
   return text;
 }
 
@@ -345,7 +345,7 @@ std::string planned(std::string_view source, const PlanOptions& options) {
 
 std::string workgroup_phases(std::string_view source) {
   const check::CheckedProgram checked = checked_text(source);
-  return '\n' + print_plan(cut_workgroup(checked), checked.program);
+  return '\n' + print_plan(*cut_workgroup(checked), checked.program);
 }
 
 }  // namespace vyre::plan

@@ -282,8 +282,6 @@ segment 0, ends a phase, swaps the workgroup frame, carries it, tells who is liv
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       if lid.x == 0u32 {
         atomic_store(next_group_frame[group], group_frame[group]);
-      }
-      if lid.x == 0u32 {
         atomic_store(next_group_frame_2[group], group_frame_2[group]);
       }
       barrier workgroup;
@@ -320,8 +318,6 @@ segment 1, ends a phase, swaps the workgroup frame, carries it, tells who is liv
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       if lid.x == 0u32 {
         atomic_store(next_group_frame[group], group_frame[group]);
-      }
-      if lid.x == 0u32 {
         atomic_store(next_group_frame_2[group], group_frame_2[group]);
       }
       barrier workgroup;
@@ -344,9 +340,8 @@ segment 2, tells who is live
 
     inout a             : u32[] @binding(0);
     inout control       : u32[] @binding(1);
-    in    group_frame   : u32[] @binding(2);
-    in    group_frame_2 : u32[] @binding(3);
-    in    mask          : u32[] @binding(4);
+    in    group_frame_2 : u32[] @binding(2);
+    in    mask          : u32[] @binding(3);
 
     region main {
       let group : u32 = (wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x;
@@ -354,7 +349,6 @@ segment 2, tells who is live
       if mask[lane] != 0u32 {
         return;
       }
-      var w : u32 = group_frame[group];
       var v : u32 = group_frame_2[group];
       region main {
         a[gid.x] = v;

@@ -162,8 +162,8 @@ segment 1
     region main {
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       var v : u32[3];
-      for k_2 in 0u32 .. 3u32 {
-        v[k_2] = slot_0[k_2 as u64 *
+      for k in 0u32 .. 3u32 {
+        v[k] = slot_0[k as u64 *
             (num_workgroups.x * num_workgroups.y * num_workgroups.z * 4u32) as u64 + lane as u64];
       }
       region main {
@@ -205,8 +205,8 @@ segment 1
     region main {
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       var v : u32[3];
-      for k_2 in 0u32 .. 3u32 {
-        v[k_2] = slot_0[k_2 * (num_workgroups.x * num_workgroups.y * num_workgroups.z * 4u32) + lane];
+      for k in 0u32 .. 3u32 {
+        v[k] = slot_0[k * (num_workgroups.x * num_workgroups.y * num_workgroups.z * 4u32) + lane];
       }
       region main {
         a[gid.x] = v[1];
@@ -283,7 +283,6 @@ segment 2, ends a phase, swaps the frame
     region main {
       var x : u64 = frame[0u32] as u64 | frame[1u32] as u64 << 32u32;
       var next_i : u32 = frame[2u32];
-      let end_i : u32 = 3;
       region main {
         let i : u32 = next_i;
         x = x * x;
@@ -303,7 +302,6 @@ segment 3, swaps the frame
     region main {
       var x : u64 = frame[0u32] as u64 | frame[1u32] as u64 << 32u32;
       var next_i : u32 = frame[2u32];
-      let end_i : u32 = 3;
       region main {
         next_i = next_i + 1u32;
       }
@@ -407,18 +405,18 @@ segment 0, ends a phase, swaps the frame
 
     region main {
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
-      var most_2 : u32 = 0u32;
+      var most : u32 = 0u32;
       region main {
-        let most : u32 = n[0];
-        if most == 0u32 {
+        let most_2 : u32 = n[0];
+        if most_2 == 0u32 {
           trap_value[lane] = 0u32;
           trap_site[lane] = 0u32;
           atomic_min(control[1u32], lane);
           return;
         }
-        most_2 = most;
+        most = most_2;
       }
-      atomic_store(next_frame[0u32], most_2);
+      atomic_store(next_frame[0u32], most);
     }
   }
 segment 1, ends a phase
@@ -428,10 +426,8 @@ segment 1, ends a phase
     inout a       : u32[] @binding(0);
     inout d       : u32[4] @binding(1);
     inout control : u32[] @binding(3);
-    in    frame   : u32[] @binding(4);
 
     region main {
-      var most_2 : u32 = frame[0u32];
       region main {
         let at : u32 = 0;
         let with : u32 = a[gid.x];
@@ -616,13 +612,9 @@ segment 1, ends a phase, swaps the workgroup frame
 
     in    group_frame      : u32[] @binding(1);
     inout next_group_frame : u32[] @binding(2);
-    in    slot_0           : u32[] @binding(3);
 
     region main {
       let group : u32 = (wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x;
-      let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 24u32 +
-          ((lid.z * 2u32 + lid.y) * 4u32 + lid.x);
-      var x : u32 = slot_0[lane];
       var w : u32 = group_frame[group];
       region main {
         w += 1;

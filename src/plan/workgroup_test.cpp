@@ -52,12 +52,10 @@ segment 1, ends a phase
     workgroup 4, 2;
 
     in    s      : u32[8] @binding(1);
-    in    slot_0 : u32[] @binding(2);
-    inout slot_1 : u32[] @binding(3);
+    inout slot_1 : u32[] @binding(2);
 
     region main {
       let lane : u32 = lid.y * 4u32 + lid.x;
-      var x : u32 = slot_0[lane];
       var w : u32 = slot_1[lane];
       region main {
         w += s[3 - lid.x & 3] & 0;
@@ -131,14 +129,8 @@ segment 1, ends a phase, swaps the frame
 
     in    s          : u32[4] @binding(1);
     inout next_frame : u32[] @binding(2);
-    in    slot_0     : u32[] @binding(3);
 
     region main {
-      let lane : u32 = lid.x;
-      var v : u32[2];
-      for k_2 in 0u32 .. 2u32 {
-        v[k_2] = slot_0[k_2 * 4u32 + lane];
-      }
       var n : u32 = 0u32;
       region main {
         n = s[0];
@@ -152,14 +144,8 @@ segment 2, swaps the frame
 
     in    frame      : u32[] @binding(1);
     inout next_frame : u32[] @binding(2);
-    in    slot_0     : u32[] @binding(3);
 
     region main {
-      let lane : u32 = lid.x;
-      var v : u32[2];
-      for k_3 in 0u32 .. 2u32 {
-        v[k_3] = slot_0[k_3 * 4u32 + lane];
-      }
       var n : u32 = frame[0u32];
       var next_i : u32 = 0u32;
       var end_i : u32 = 0u32;
@@ -177,14 +163,8 @@ segment 3, swaps the frame
 
     in    frame      : u32[] @binding(1);
     inout next_frame : u32[] @binding(2);
-    in    slot_0     : u32[] @binding(3);
 
     region main {
-      let lane : u32 = lid.x;
-      var v : u32[2];
-      for k_4 in 0u32 .. 2u32 {
-        v[k_4] = slot_0[k_4 * 4u32 + lane];
-      }
       var next_i : u32 = frame[1u32];
       var end_i : u32 = frame[2u32];
       var again : bool = false;
@@ -207,17 +187,16 @@ segment 4, ends a phase
     region main {
       let lane : u32 = lid.x;
       var v : u32[2];
-      for k_5 in 0u32 .. 2u32 {
-        v[k_5] = slot_0[k_5 * 4u32 + lane];
+      for k in 0u32 .. 2u32 {
+        v[k] = slot_0[k * 4u32 + lane];
       }
       var next_i : u32 = frame[1u32];
-      var end_i : u32 = frame[2u32];
       region main {
         let i : u32 = next_i;
         v[i & 1] += a[gid.x];
       }
-      for k_6 in 0u32 .. 2u32 {
-        slot_0[k_6 * 4u32 + lane] = v[k_6];
+      for k_2 in 0u32 .. 2u32 {
+        slot_0[k_2 * 4u32 + lane] = v[k_2];
       }
     }
   }
@@ -227,14 +206,8 @@ segment 5, swaps the frame
 
     in    frame      : u32[] @binding(1);
     inout next_frame : u32[] @binding(2);
-    in    slot_0     : u32[] @binding(3);
 
     region main {
-      let lane : u32 = lid.x;
-      var v : u32[2];
-      for k_7 in 0u32 .. 2u32 {
-        v[k_7] = slot_0[k_7 * 4u32 + lane];
-      }
       var next_i : u32 = frame[1u32];
       var end_i : u32 = frame[2u32];
       region main {
@@ -254,8 +227,8 @@ segment 6
     region main {
       let lane : u32 = lid.x;
       var v : u32[2];
-      for k_8 in 0u32 .. 2u32 {
-        v[k_8] = slot_0[k_8 * 4u32 + lane];
+      for k in 0u32 .. 2u32 {
+        v[k] = slot_0[k * 4u32 + lane];
       }
       region main {
         a[gid.x] = v[1];

@@ -74,7 +74,7 @@ TEST_P(Segments, HaveNoGridBarrierAndCheck) {
       EXPECT_FALSE(segment.barriers_inside);
       EXPECT_EQ(segment.program.workgroup, checked_.workgroup);
       expect_checks(segment);
-      const Plan phases = plan::cut_workgroup(segment.program);
+      const Plan phases = *plan::cut_workgroup(segment.program);
       for (const Segment& phase : phases.segments) {
         EXPECT_EQ(phase.program.workgroup, checked_.workgroup);
         expect_checks(phase);
