@@ -132,7 +132,7 @@ fixpoint 0 at most most
     let old : u32 = a[at];
     a[at] = k;
     if a[at] != old {
-      atomic_store(control[2u32], 1u32);
+      atomic_store(control[3u32], 1u32);
     }
     k += 1;
     out: k most

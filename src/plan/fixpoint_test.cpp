@@ -117,7 +117,7 @@ fixpoint max 9 over (d) {
   let with : u32 = a[gid.x];
   let old : u32 = atomic_max(d[at], with);
   if max(old, with) != old {
-    atomic_store(control[2u32], 1u32);
+    atomic_store(control[3u32], 1u32);
   }
 }
 )");
@@ -139,7 +139,7 @@ fixpoint max 9 over (d) {
   let with : u32 = o[1] | 4;
   let old : u32 = atomic_or(d[at], with);
   if old | with != old {
-    atomic_store(control[2u32], 1u32);
+    atomic_store(control[3u32], 1u32);
   }
   o[gid.x] = before + old - o[2];
   var both : bool = o[gid.x] == 3;
@@ -148,7 +148,7 @@ fixpoint max 9 over (d) {
     let with_2 : u32 = 1;
     let old_2 : u32 = atomic_or(d[at_2], with_2);
     if old_2 | with_2 != old_2 {
-      atomic_store(control[2u32], 1u32);
+      atomic_store(control[3u32], 1u32);
     }
     both = old_2 == 0;
   }
@@ -175,19 +175,19 @@ fixpoint max 9 over (d, e) {
   let with : u32 = 3;
   let old : u32 = atomic_min(d[at], with);
   if at < len(d) && min(old, with) != old {
-    atomic_store(control[2u32], 1u32);
+    atomic_store(control[3u32], 1u32);
   }
   let at_2 : i32 = i[gid.x];
   let with_2 : u32 = 3;
   let old_2 : u32 = atomic_min(d[at_2], with_2);
   if at_2 >= 0i32 && at_2 as u32 < len(d) && min(old_2, with_2) != old_2 {
-    atomic_store(control[2u32], 1u32);
+    atomic_store(control[3u32], 1u32);
   }
   let at_3 : u64 = w[gid.x];
   let with_3 : i64 = 3;
   let old_3 : i64 = atomic_and(e[at_3], with_3);
   if at_3 < len(e) as u64 && old_3 & with_3 != old_3 {
-    atomic_store(control[2u32], 1u32);
+    atomic_store(control[3u32], 1u32);
   }
 }
 )");
@@ -209,14 +209,14 @@ region main {
       let with : u32 = 2;
       let old : u32 = atomic_max(d[at], with);
       if max(old, with) != old {
-        atomic_store(control[2u32], 1u32);
         atomic_store(control[3u32], 1u32);
+        atomic_store(control[4u32], 1u32);
       }
       let at_2 : u32 = 0;
       let with_2 : u32 = 2;
       let old_2 : u32 = atomic_max(e[at_2], with_2);
       if max(old_2, with_2) != old_2 {
-        atomic_store(control[2u32], 1u32);
+        atomic_store(control[3u32], 1u32);
       }
     }
   }
@@ -242,17 +242,17 @@ fixpoint max 9 over (d, f, c) {
   let with : u32 = 1;
   let old_2 : u32 = atomic_max(c[at_2], with);
   if max(old_2, with) != old_2 {
-    atomic_store(control[2u32], 1u32);
+    atomic_store(control[3u32], 1u32);
   }
   d[at] = before + old_2;
   if d[at] != old {
-    atomic_store(control[2u32], 1u32);
+    atomic_store(control[3u32], 1u32);
   }
   let at_3 : u32 = gid.x;
   let old_3 : f32 = f[at_3];
   f[at_3] += 1.5;
   if bitcast<u32>(f[at_3]) != bitcast<u32>(old_3) {
-    atomic_store(control[2u32], 1u32);
+    atomic_store(control[3u32], 1u32);
   }
 }
 )");

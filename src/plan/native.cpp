@@ -15,8 +15,9 @@ namespace vyre::plan {
 
 using namespace ir;
 
-NativeState prepare_native(Draft& d) {
+NativeState prepare_native(Draft& d, BufferId control) {
   NativeState native;
+  native.control = control;
   Hidden hidden;
   hidden.kind = Hidden::Kind::Meeting;
   hidden.name = "meeting";
@@ -120,14 +121,28 @@ NativeSegment::NativeSegment(Draft& d, const NativeState& native, BufferId fixpo
       passes_(native.passes),
       converged_(native.converged) {}
 
-void NativeSegment::begin(StmtList& prologue, bool ends_lanes, ExprId mask) {
+void NativeSegment::begin(StmtList& prologue, bool ends_lanes, ExprId mask, bool traps) {
   ends_lanes_ = ends_lanes;
   may_have_ended_ = mask.valid();
+  traps_ = traps;
   const auto declare = [&](LocalId l, ExprId value) { prologue.push_back(d_.let(l, value)); };
   if (ends_lanes_) {
     declare(live_,
             mask.valid() ? d_.binary(BinaryOp::Eq, mask, d_.number(kLive)) : d_.boolean(true));
-    for (const LocalId round : {round_, phase_round_, group_round_}) declare(round, d_.number(0));
+    for (const LocalId round : {round_, group_round_}) declare(round, d_.number(0));
+    if (traps_) declare(phase_round_, d_.number(0));
+    if (may_have_ended_ && traps_) {
+      // A stop of this phase from the launch before.
+      Atomic load;
+      load.op = AtomicOp::Load;
+      load.memory = Memory::of(native_.control);
+      load.index = d_.number(ControlWords::kStop);
+      const ExprId lane = d_.expr(load, Type::U32);
+      prologue.push_back(d_.when(
+          d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
+          {d_.atomic(AtomicOp::Max, Memory::of(native_.meeting), d_.number(MeetingWords::kStop),
+                     d_.expr(Unary{UnaryOp::BitNot, lane}, Type::U32))}));
+    }
     Buffer words;
     words.name = d_.fresh_name("group_votes");
     words.kind = BufferKind::Shared;
@@ -168,6 +183,17 @@ void NativeSegment::stop(StmtList& out) {
   if (ends_lanes_) index = word(MeetingWords::kStop, phase_round_);
   out.push_back(d_.atomic(AtomicOp::Max, Memory::of(native_.meeting), index,
                           d_.expr(Unary{UnaryOp::BitNot, lane_()}, Type::U32)));
+  // If the launch ends before the phase does, the next one has to know.
+  out.push_back(d_.atomic(AtomicOp::Min, Memory::of(native_.control),
+                          d_.number(ControlWords::kStop), lane_()));
+}
+
+StmtList NativeSegment::leave_stopped() {
+  const StmtId tell = d_.when(d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
+                              {d_.atomic(AtomicOp::Store, Memory::of(native_.control),
+                                         d_.number(ControlWords::kStopped), d_.number(1))});
+  lowered_.insert(tell.value);  // also if lane 0 has ended
+  return {tell, leave_together()};
 }
 
 StmtId NativeSegment::leave_together() {
@@ -344,7 +370,7 @@ void NativeSegment::grid_vote(StmtList& out, const std::vector<LocalId>& publish
   out.push_back(d_.when(d_.binary(BinaryOp::Eq, alive, d_.number(0)), {leave_together()}));
   if (mutated(Mutation::NativeStopAtInternal)) {
     const ExprId stopped = d_.load(meeting, word(MeetingWords::kStop, phase_round_), true);
-    out.push_back(d_.when(d_.binary(BinaryOp::Ne, stopped, d_.number(0)), {leave_together()}));
+    out.push_back(d_.when(d_.binary(BinaryOp::Ne, stopped, d_.number(0)), leave_stopped()));
   }
   published = 0;
   for (const Published& part : parts_of(publish)) {
@@ -366,6 +392,10 @@ void NativeSegment::grid_vote(StmtList& out, const std::vector<LocalId>& publish
 }
 
 void NativeSegment::source_barrier(StmtList& out) {
+  if (!traps_) {
+    grid_vote(out, {});
+    return;
+  }
   const Memory meeting = Memory::of(native_.meeting);
   out.push_back(d_.when(d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
                         {d_.atomic(AtomicOp::Store, meeting,
@@ -374,7 +404,7 @@ void NativeSegment::source_barrier(StmtList& out) {
                                    d_.number(0))}));
   grid_vote(out, {});
   const ExprId stopped = d_.load(meeting, word(MeetingWords::kStop, phase_round_), true);
-  out.push_back(d_.when(d_.binary(BinaryOp::Ne, stopped, d_.number(0)), {leave_together()}));
+  out.push_back(d_.when(d_.binary(BinaryOp::Ne, stopped, d_.number(0)), leave_stopped()));
   out.push_back(d_.assign(phase_round_, after_round(phase_round_)));
 }
 

@@ -15,7 +15,8 @@ namespace vyre::plan {
 // read in the round before, one is being cleared, and a single barrier keeps them apart.
 struct MeetingWords {
   static constexpr uint32_t kAlive = 0;
-  static constexpr uint32_t kStop = kMeetingStops;
+  // The complement of a lane's number: zero is none, and the smallest lane wins by maximum.
+  static constexpr uint32_t kStop = 3;
   static constexpr uint32_t kChanged = 6;  // three per fixpoint
   uint32_t fixpoints = 0;
   [[nodiscard]] uint32_t changed(uint32_t row) const { return kChanged + 3 * row; }
@@ -26,12 +27,12 @@ struct MeetingWords {
 
 // What the passes before agree on with the native lowering.
 struct NativeState {
-  ir::BufferId meeting;
+  ir::BufferId meeting, control;
   MeetingWords words;
   std::vector<ir::LocalId> rounds;  // by fixpoint: the round of its changed words
   ir::LocalId live, round, phase_round, group_round, passes, converged;
 };
-NativeState prepare_native(Draft& d);
+NativeState prepare_native(Draft& d, ir::BufferId control);
 // `changed` for a fixpoint that stays in the launch.
 ir::StmtId mark_changed(Draft& d, const NativeState& native, uint32_t row);
 // Takes loads with barriers out of larger expressions, and effects out of the arguments of calls:
@@ -45,13 +46,16 @@ class NativeSegment {
 
   // `ends_lanes`: some lane may have ended before or may end inside. `mask`: the lane's mask, if it
   // may have ended before.
-  void begin(StmtList& prologue, bool ends_lanes, ir::ExprId mask);
+  // `traps`: the program has some.
+  void begin(StmtList& prologue, bool ends_lanes, ir::ExprId mask, bool traps);
   // What fixpoint_passes() or fixpoint_converged() is here.
   ir::ExprId fixpoint_result(ir::Builtin builtin);
   // This lane stops the dispatch at the end of the phase.
   void stop(StmtList& out);
   // A `return` of all lanes at once.
   ir::StmtId leave_together();
+  // The same because a lane stopped the dispatch.
+  StmtList leave_stopped();
   // Lowers the body and appends the epilogue, for live lanes. Gives the local that says who they
   // are.
   ir::LocalId finish(StmtList& body, const StmtList& epilogue);
@@ -86,6 +90,7 @@ class NativeSegment {
   ir::BufferId result_;
   std::function<ir::ExprId()> lane_;
   bool ends_lanes_ = false;
+  bool traps_ = false;
   bool may_have_ended_ = false;
   const ir::LocalId live_, round_, phase_round_, group_round_, passes_, converged_;
   ir::BufferId group_words_;

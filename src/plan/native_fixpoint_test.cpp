@@ -19,7 +19,7 @@ TEST(Native, FixpointLoop) {
     a[gid.x] = fixpoint_passes();)"),
             R"(
 launch 0
-control control: 3 u32
+control control: 4 u32
 meeting meeting: 9 u32
 fixpoint result fixpoint_result: 2 u32
 segment 0
@@ -71,7 +71,7 @@ TEST(Native, FixpointWithSnapshotAndReturn) {
   EXPECT_EQ(native("fixpoint max 5 over (d) { if a[gid.x] == 1 { return; } d[0] = a[0]; }"),
             R"(
 launch 0
-control control: 3 u32
+control control: 4 u32
 meeting meeting: 9 u32
 lane mask mask: 1 u32 per lane
 fixpoint result fixpoint_result: 2 u32
@@ -92,15 +92,11 @@ segment 0, tells who is live, live lanes in live
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       var live : bool = true;
       var meeting_round : u32 = 0u32;
-      var phase_round : u32 = 0u32;
       var group_round : u32 = 0u32;
       var round : u32 = 0u32;
       var passes : u32 = fixpoint_result[0u32];
       var converged : bool = fixpoint_result[1u32] as bool;
       let most : u32 = 5;
-      if lane == 0u32 {
-        atomic_store(meeting[3u32 + select(phase_round == 2u32, 0u32, phase_round + 1u32)], 0u32);
-      }
       if live {
         atomic_store(meeting[0u32 + meeting_round], 1u32);
       }
@@ -112,10 +108,6 @@ segment 0, tells who is live, live lanes in live
         return;
       }
       meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
-      if meeting[3u32 + phase_round] != 0u32 {
-        return;
-      }
-      phase_round = select(phase_round == 2u32, 0u32, phase_round + 1u32);
       var pass : u32 = 0u32;
       var changed : bool = true;
       {
@@ -145,9 +137,6 @@ segment 0, tells who is live, live lanes in live
             d[0] = a[0];
           }
         }
-        if lane == 0u32 {
-          atomic_store(meeting[3u32 + select(phase_round == 2u32, 0u32, phase_round + 1u32)], 0u32);
-        }
         if live {
           atomic_store(meeting[0u32 + meeting_round], 1u32);
         }
@@ -160,10 +149,6 @@ segment 0, tells who is live, live lanes in live
           return;
         }
         meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
-        if meeting[3u32 + phase_round] != 0u32 {
-          return;
-        }
-        phase_round = select(phase_round == 2u32, 0u32, phase_round + 1u32);
         {
           var i_2 : u32 = lane;
           while i_2 < len(d) {
@@ -207,7 +192,7 @@ TEST(Native, CutAtResumes) {
 launch 0
 resume 0 of tag 1
 launch 1
-control control: 3 u32
+control control: 4 u32
 meeting meeting: 6 u32
 slot slot_0: 1 u32 per lane
 lane mask mask: 1 u32 per lane
@@ -230,8 +215,8 @@ segment 0, tells who is live, live lanes in live
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       var live : bool = true;
       var meeting_round : u32 = 0u32;
-      var phase_round : u32 = 0u32;
       var group_round : u32 = 0u32;
+      var phase_round : u32 = 0u32;
       var x : u32 = 0u32;
       region main {
         if live {
@@ -241,7 +226,7 @@ segment 0, tells who is live, live lanes in live
             trap_site[lane] = 0u32;
             slot_0[lane] = x;
             mask[lane] = 2u32;
-            atomic_store(control[2u32], 1u32);
+            atomic_store(control[3u32], 1u32);
             live = false;
           }
         }
@@ -261,6 +246,9 @@ segment 0, tells who is live, live lanes in live
         }
         meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
         if meeting[3u32 + phase_round] != 0u32 {
+          if lane == 0u32 {
+            atomic_store(control[2u32], 1u32);
+          }
           return;
         }
         phase_round = select(phase_round == 2u32, 0u32, phase_round + 1u32);
@@ -280,15 +268,19 @@ segment 1, tells who is live, live lanes in live
 
     inout a       : u32[] @binding(0);
     inout control : u32[] @binding(2);
-    in    slot_0  : u32[] @binding(3);
-    in    mask    : u32[] @binding(4);
+    inout meeting : u32[] @binding(3);
+    in    slot_0  : u32[] @binding(4);
+    in    mask    : u32[] @binding(5);
 
     region main {
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       var live : bool = mask[lane] == 0u32;
       var meeting_round : u32 = 0u32;
-      var phase_round : u32 = 0u32;
       var group_round : u32 = 0u32;
+      var phase_round : u32 = 0u32;
+      if lane == 0u32 {
+        atomic_max(meeting[3u32], ~atomic_load(control[1u32]));
+      }
       var x : u32 = slot_0[lane];
       if live {
         region main {

@@ -24,7 +24,7 @@ TEST(Native, PlainBarriers) {
     a[gid.x] += s[lid.x];)"),
             R"(
 launch 0
-control control: 2 u32
+control control: 3 u32
 meeting meeting: 6 u32
 segment 0
   program p_0 {
@@ -67,7 +67,7 @@ TEST(Native, EndedLanes) {
     for i in 0 .. k { a[gid.x] += i; barrier grid; })"),
             R"(
 launch 0
-control control: 2 u32
+control control: 3 u32
 meeting meeting: 6 u32
 lane mask mask: 1 u32 per lane
 segment 0, tells who is live, live lanes in live
@@ -83,7 +83,6 @@ segment 0, tells who is live, live lanes in live
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       var live : bool = true;
       var meeting_round : u32 = 0u32;
-      var phase_round : u32 = 0u32;
       var group_round : u32 = 0u32;
       region main {
         let x : u32 = a[gid.x];
@@ -99,9 +98,6 @@ segment 0, tells who is live, live lanes in live
           }
         }
         k += 1;
-        if lane == 0u32 {
-          atomic_store(meeting[3u32 + select(phase_round == 2u32, 0u32, phase_round + 1u32)], 0u32);
-        }
         if live {
           atomic_store(meeting[0u32 + meeting_round], 1u32);
         }
@@ -114,10 +110,6 @@ segment 0, tells who is live, live lanes in live
           return;
         }
         meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
-        if meeting[3u32 + phase_round] != 0u32 {
-          return;
-        }
-        phase_round = select(phase_round == 2u32, 0u32, phase_round + 1u32);
         if k == 1 {
           if live {
             a[gid.x] = y;
@@ -131,9 +123,6 @@ segment 0, tells who is live, live lanes in live
           if live {
             a[gid.x] += i;
           }
-          if lane == 0u32 {
-            atomic_store(meeting[3u32 + select(phase_round == 2u32, 0u32, phase_round + 1u32)], 0u32);
-          }
           if live {
             atomic_store(meeting[0u32 + meeting_round], 1u32);
           }
@@ -146,10 +135,6 @@ segment 0, tells who is live, live lanes in live
             return;
           }
           meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
-          if meeting[3u32 + phase_round] != 0u32 {
-            return;
-          }
-          phase_round = select(phase_round == 2u32, 0u32, phase_round + 1u32);
         }
       }
       if live {
@@ -163,7 +148,7 @@ segment 0, tells who is live, live lanes in live
 TEST(Native, UnmatchedTrap) {
   EXPECT_EQ(native("if a[gid.x] == 3 { trap(9, 7); } barrier grid; a[gid.x] = 1;"), R"(
 launch 0
-control control: 2 u32
+control control: 3 u32
 meeting meeting: 6 u32
 lane mask mask: 1 u32 per lane
 trap value trap_value: 1 u32 per lane
@@ -184,8 +169,8 @@ segment 0, tells who is live, live lanes in live
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       var live : bool = true;
       var meeting_round : u32 = 0u32;
-      var phase_round : u32 = 0u32;
       var group_round : u32 = 0u32;
+      var phase_round : u32 = 0u32;
       region main {
         if live {
           if a[gid.x] == 3 {
@@ -193,6 +178,7 @@ segment 0, tells who is live, live lanes in live
             trap_site[lane] = 0u32;
             mask[lane] = 1u32;
             atomic_max(meeting[3u32 + phase_round], ~lane);
+            atomic_min(control[1u32], lane);
             live = false;
           }
         }
@@ -212,6 +198,9 @@ segment 0, tells who is live, live lanes in live
         }
         meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
         if meeting[3u32 + phase_round] != 0u32 {
+          if lane == 0u32 {
+            atomic_store(control[2u32], 1u32);
+          }
           return;
         }
         phase_round = select(phase_round == 2u32, 0u32, phase_round + 1u32);
@@ -238,7 +227,7 @@ TEST(Native, Vote) {
     })"),
             R"(
 launch 0
-control control: 2 u32
+control control: 3 u32
 meeting meeting: 6 u32
 lane mask mask: 1 u32 per lane
 segment 0, tells who is live, live lanes in live
@@ -254,7 +243,6 @@ segment 0, tells who is live, live lanes in live
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       var live : bool = true;
       var meeting_round : u32 = 0u32;
-      var phase_round : u32 = 0u32;
       var group_round : u32 = 0u32;
       region main {
         while true {
@@ -281,10 +269,6 @@ segment 0, tells who is live, live lanes in live
             }
           }
           if len(a) == 7 {
-            if lane == 0u32 {
-              atomic_store(meeting[3u32 + select(phase_round == 2u32, 0u32, phase_round + 1u32)],
-                  0u32);
-            }
             if live {
               atomic_store(meeting[0u32 + meeting_round], 1u32);
             }
@@ -297,10 +281,6 @@ segment 0, tells who is live, live lanes in live
               return;
             }
             meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
-            if meeting[3u32 + phase_round] != 0u32 {
-              return;
-            }
-            phase_round = select(phase_round == 2u32, 0u32, phase_round + 1u32);
           }
         }
       }
@@ -313,7 +293,7 @@ segment 0, tells who is live, live lanes in live
   EXPECT_EQ(native("while true { barrier grid; a[gid.x] += 1; if a[gid.x] > 3 { return; } }"),
             R"(
 launch 0
-control control: 2 u32
+control control: 3 u32
 meeting meeting: 6 u32
 lane mask mask: 1 u32 per lane
 segment 0, tells who is live, live lanes in live
@@ -329,15 +309,11 @@ segment 0, tells who is live, live lanes in live
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       var live : bool = true;
       var meeting_round : u32 = 0u32;
-      var phase_round : u32 = 0u32;
       var group_round : u32 = 0u32;
       region main {
         while true {
           if !true {
             break;
-          }
-          if lane == 0u32 {
-            atomic_store(meeting[3u32 + select(phase_round == 2u32, 0u32, phase_round + 1u32)], 0u32);
           }
           if live {
             atomic_store(meeting[0u32 + meeting_round], 1u32);
@@ -351,10 +327,6 @@ segment 0, tells who is live, live lanes in live
             return;
           }
           meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
-          if meeting[3u32 + phase_round] != 0u32 {
-            return;
-          }
-          phase_round = select(phase_round == 2u32, 0u32, phase_round + 1u32);
           if live {
             a[gid.x] += 1;
             if a[gid.x] > 3 {
@@ -380,7 +352,7 @@ TEST(Native, Resync) {
     for i in 0 .. k { barrier grid; })"),
             R"(
 launch 0
-control control: 2 u32
+control control: 3 u32
 meeting meeting: 9 u32
 lane mask mask: 1 u32 per lane
 segment 0, tells who is live, live lanes in live
@@ -396,7 +368,6 @@ segment 0, tells who is live, live lanes in live
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       var live : bool = true;
       var meeting_round : u32 = 0u32;
-      var phase_round : u32 = 0u32;
       var group_round : u32 = 0u32;
       region main {
         var k : u32 = 0u32;
@@ -425,9 +396,6 @@ segment 0, tells who is live, live lanes in live
         k = meeting[6u32 + meeting_round];
         meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
         for i in 0 .. k {
-          if lane == 0u32 {
-            atomic_store(meeting[3u32 + select(phase_round == 2u32, 0u32, phase_round + 1u32)], 0u32);
-          }
           if live {
             atomic_store(meeting[0u32 + meeting_round], 1u32);
           }
@@ -440,10 +408,6 @@ segment 0, tells who is live, live lanes in live
             return;
           }
           meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
-          if meeting[3u32 + phase_round] != 0u32 {
-            return;
-          }
-          phase_round = select(phase_round == 2u32, 0u32, phase_round + 1u32);
         }
       }
       if live {
@@ -463,7 +427,7 @@ TEST(Native, WorkgroupVoteAndGridResync) {
     a[gid.x] = k;)"),
             R"(
 launch 0
-control control: 2 u32
+control control: 3 u32
 meeting meeting: 9 u32
 lane mask mask: 1 u32 per lane
 segment 0, tells who is live, live lanes in live
@@ -481,7 +445,6 @@ segment 0, tells who is live, live lanes in live
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
       var live : bool = true;
       var meeting_round : u32 = 0u32;
-      var phase_round : u32 = 0u32;
       var group_round : u32 = 0u32;
       region main {
         var k : u32 = 0u32;
@@ -527,9 +490,6 @@ segment 0, tells who is live, live lanes in live
         }
         k = meeting[6u32 + meeting_round];
         meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
-        if lane == 0u32 {
-          atomic_store(meeting[3u32 + select(phase_round == 2u32, 0u32, phase_round + 1u32)], 0u32);
-        }
         if live {
           atomic_store(meeting[0u32 + meeting_round], 1u32);
         }
@@ -542,10 +502,6 @@ segment 0, tells who is live, live lanes in live
           return;
         }
         meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
-        if meeting[3u32 + phase_round] != 0u32 {
-          return;
-        }
-        phase_round = select(phase_round == 2u32, 0u32, phase_round + 1u32);
         if live {
           a[gid.x] = k;
         }

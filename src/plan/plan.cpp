@@ -193,7 +193,7 @@ Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& 
   std::optional<NativeState> state;
   std::vector<bool> inside(d.fixpoints.size());  // stays in a launch
   if (native) {
-    state = prepare_native(d);
+    state = prepare_native(d, control);
     for (const auto& [id, row] : d.fixpoint_rows) inside[row] = !cuts.is_cut(d, StmtId{id});
     separate_effects(d);
   }

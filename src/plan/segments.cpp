@@ -423,7 +423,7 @@ class SegmentMaker {
                               d_.number(plan_.control.parked(resume->second)), d_.number(1)));
     }
     if (zero && cuts_.native)
-      out.push_back(native_->leave_together());
+      for (const StmtId leave : native_->leave_stopped()) out.push_back(leave);
     else
       out.push_back(d_.stmt(Return{}, d_.p.loc(id), d_.c.flow_levels[id.index()]));
   }
@@ -433,7 +433,8 @@ class SegmentMaker {
   void begin_native(StmtList& prologue) {
     native_.emplace(d_, *native_state_, h_.fixpoint, [this] { return edges_.lane(); });
     native_->begin(prologue, piece_->ended_in || piece_->ended_out,
-                   piece_->ended_in ? d_.load(Memory::of(h_.mask), edges_.lane(), true) : ExprId{});
+                   piece_->ended_in ? d_.load(Memory::of(h_.mask), edges_.lane(), true) : ExprId{},
+                   h_.report_site.valid());
   }
 
   // ---- steps

@@ -17,7 +17,7 @@ TEST(SegmentsOfLanes, Return) {
             R"(
 launch 0
 launch 1
-control control: 2 u32
+control control: 3 u32
 lane mask mask: 1 u32 per lane
 segment 0, ends a phase, tells who is live
   program p_0 {
@@ -74,7 +74,7 @@ TEST(SegmentsOfLanes, MatchedAndUnmatchedTrap) {
 launch 0
 resume 0 of tag 1
 launch 1
-control control: 3 u32
+control control: 4 u32
 slot slot_0: 1 u32 per lane
 lane mask mask: 1 u32 per lane
 trap value trap_value: 1 u32 per lane
@@ -102,7 +102,7 @@ segment 0, tells who is live
           trap_site[lane] = 0u32;
           slot_0[lane] = x;
           mask[lane] = 2u32;
-          atomic_store(control[2u32], 1u32);
+          atomic_store(control[3u32], 1u32);
           return;
         }
         if x == 4 {
@@ -158,7 +158,7 @@ launch 0
 launch 1
 resume 0 of tag 1
 launch 2
-control control: 3 u32
+control control: 4 u32
 slot slot_0: 1 u32 per lane
 lane mask mask: 1 u32 per lane
 trap value trap_value: 1 u32 per lane
@@ -184,7 +184,7 @@ segment 0, ends a phase, tells who is live
           trap_site[lane] = 0u32;
           slot_0[lane] = w;
           mask[lane] = 2u32;
-          atomic_store(control[2u32], 1u32);
+          atomic_store(control[3u32], 1u32);
           return;
         }
       }
@@ -257,7 +257,7 @@ launch 1
 launch 2
 resume 0 of tag 1
 launch 3
-control control: 3 u32
+control control: 4 u32
 workgroup frame group_frame: 1 u32 per workgroup, two halves
 workgroup frame group_frame_2: 1 u32 per workgroup, two halves
 lane mask mask: 1 u32 per lane
@@ -294,7 +294,7 @@ segment 0, ends a phase, swaps the workgroup frame, carries it, tells who is liv
           trap_site[lane] = 0u32;
           atomic_store(next_group_frame[group], w);
           mask[lane] = 2u32;
-          atomic_store(control[2u32], 1u32);
+          atomic_store(control[3u32], 1u32);
           return;
         }
       }
@@ -393,7 +393,7 @@ TEST(SegmentsOfLanes, CheckedMode) {
             R"(
 launch 0
 launch 1
-control control: 2 u32
+control control: 3 u32
 lane mask mask: 1 u32 per lane
 segment 0, ends a phase, tells who is live
   program p_0 {

@@ -20,7 +20,7 @@ TEST(Segments, SavedVariable) {
 launch 0
 launch 1
 launch 2
-control control: 2 u32
+control control: 3 u32
 slot slot_0: 1 u32 per lane
 segment 0, ends a phase
   program p_0 {
@@ -85,7 +85,7 @@ TEST(Segments, RecomputedValue) {
             R"(
 launch 0
 launch 1
-control control: 2 u32
+control control: 3 u32
 segment 0, ends a phase
   program p_0 {
     workgroup 4;
@@ -131,7 +131,7 @@ TEST(Segments, PrivateArray) {
   EXPECT_EQ(planned(kSource), R"(
 launch 0
 launch 1
-control control: 2 u32
+control control: 3 u32
 slot slot_0: 3 u32 per lane
 segment 0, ends a phase
   program p_0 {
@@ -175,7 +175,7 @@ segment 1
   EXPECT_EQ(planned(kSource, {.wide_index = false}), R"(
 launch 0
 launch 1
-control control: 2 u32
+control control: 3 u32
 slot slot_0: 3 u32 per lane
 segment 0, ends a phase
   program p_0 {
@@ -231,7 +231,7 @@ while word 3
   launch 2
   launch 3
 launch 4
-control control: 2 u32
+control control: 3 u32
 frame frame: 4 u32, two halves
 segment 0, swaps the frame
   program p_0 {
@@ -339,7 +339,7 @@ TEST(Segments, SharedMemory) {
             R"(
 launch 0
 launch 1
-control control: 2 u32
+control control: 3 u32
 shared memory saved_s: 4 u32 per workgroup
 segment 0, ends a phase
   save s
@@ -386,7 +386,7 @@ launch 0
 fixpoint 0 at most word 0
   launch 1
 launch 2
-control control: 3 u32
+control control: 4 u32
 frame frame: 1 u32, two halves
 trap value trap_value: 1 u32 per lane
 trap site trap_site: 1 u32 per lane
@@ -433,7 +433,7 @@ segment 1, ends a phase
         let with : u32 = a[gid.x];
         let old : u32 = atomic_max(d[at], with);
         if max(old, with) != old {
-          atomic_store(control[2u32], 1u32);
+          atomic_store(control[3u32], 1u32);
         }
         a[0] = 3;
       }
@@ -467,7 +467,7 @@ TEST(Segments, Regions) {
 launch 0
 launch 1
 launch 2
-control control: 2 u32
+control control: 3 u32
 slot slot_0: 1 u32 per lane
 segment 0, ends a phase
   program p_0 {
@@ -531,7 +531,7 @@ TEST(Segments, OtherWorkgroupSize) {
             R"(
 launch 0
 launch 1
-control control: 2 u32
+control control: 3 u32
 slot slot_0: 1 u32 per lane
 segment 0, ends a phase
   program p_0 {
@@ -581,7 +581,7 @@ TEST(Segments, SeveralAxes) {
 launch 0
 launch 1
 launch 2
-control control: 2 u32
+control control: 3 u32
 workgroup frame group_frame: 1 u32 per workgroup, two halves
 slot slot_0: 1 u32 per lane
 segment 0, ends a phase, swaps the workgroup frame

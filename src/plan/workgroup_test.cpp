@@ -22,7 +22,7 @@ TEST(WorkgroupPhases, Barriers) {
 launch 0
 launch 1
 launch 2
-control control: 2 u32
+control control: 3 u32
 slot slot_0: 1 u32 per lane
 slot slot_1: 1 u32 per lane
 segment 0, ends a phase
@@ -104,7 +104,7 @@ while word 3
   launch 4
   launch 5
 launch 6
-control control: 2 u32
+control control: 3 u32
 frame frame: 4 u32, two halves
 slot slot_0: 2 u32 per lane
 segment 0, ends a phase
@@ -251,7 +251,7 @@ TEST(WorkgroupPhases, AsyncCopy) {
 launch 0
 copy s at word 0 from a at word 1, count word 2
 launch 1
-control control: 2 u32
+control control: 3 u32
 frame frame: 3 u32, two halves
 segment 0, ends a phase, swaps the frame
   program p_0 {
@@ -303,7 +303,7 @@ TEST(WorkgroupPhases, EndedLanesAndTraps) {
             R"(
 launch 0
 launch 1
-control control: 2 u32
+control control: 3 u32
 lane mask mask: 1 u32 per lane
 trap value trap_value: 1 u32 per lane
 trap site trap_site: 1 u32 per lane

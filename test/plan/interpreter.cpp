@@ -477,11 +477,7 @@ class GridRun {
     if (++ran_.launches > options_.max_launches) return fail(internal("the plan does not end"));
     if (auto ok = execute(index); !ok) return fail(ok.error());
     if (plan_.whole) return pending_ ? fail(pending_->second) : Signal::Go;
-    if (Bytes* meeting = hidden_.find(Hidden::Kind::Meeting)) {
-      uint32_t stop = 0;
-      for (uint32_t w = 0; w < 3; ++w) stop = std::max(stop, word_at(*meeting, kMeetingStops + w));
-      if (stop != 0) return stop_of_lane(~stop);
-    }
+    if (word_at(control(), ControlWords::kStopped) != 0) return check_stop();
     const bool live = !segment.tells_live || word_at(control(), ControlWords::kLive) != 0;
     std::optional<uint32_t> waiting;
     bool parked = false;

@@ -64,9 +64,10 @@ std::string_view name_of(Hidden::Kind kind);
 
 // The words of Hidden::Kind::Control.
 struct ControlWords {
-  static constexpr uint32_t kLive = 0;  // nonzero: a lane reached the end of the segment
-  static constexpr uint32_t kStop = 1;  // smallest lane that trapped for good; kNoLane: none
-  static constexpr uint32_t kFirstChanged = 2;  // one per fixpoint that tracks its writes
+  static constexpr uint32_t kLive = 0;     // nonzero: a lane reached the end of the segment
+  static constexpr uint32_t kStop = 1;     // smallest lane that trapped for good; kNoLane: none
+  static constexpr uint32_t kStopped = 2;  // native route: the phase of that trap has ended
+  static constexpr uint32_t kFirstChanged = 3;  // one per fixpoint that tracks its writes
   uint32_t fixpoints = 0;
   uint32_t resumes = 0;
   [[nodiscard]] uint32_t changed(uint32_t fixpoint) const { return kFirstChanged + fixpoint; }
@@ -198,9 +199,6 @@ struct Site {
   bool zero_passes = false;
   Position at;
 };
-// Native route: words of Hidden::Kind::Meeting. A stop is the complement of a lane's number, so
-// that zero is none and the smallest lane wins by maximum; at the end only one can be set.
-inline constexpr uint32_t kMeetingStops = 3;
 
 struct Plan {
   ir::Scope scope = ir::Scope::Grid;
