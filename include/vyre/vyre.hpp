@@ -9,6 +9,8 @@
 #include "vyre/ir/binary.hpp"
 #include "vyre/ir/builder.hpp"
 #include "vyre/ir/program.hpp"
+#include "vyre/plan/bindings.hpp"
+#include "vyre/plan/plan.hpp"
 #include "vyre/text/text.hpp"
 
 namespace vyre {

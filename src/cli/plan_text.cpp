@@ -68,8 +68,9 @@ class TextWriter {
     const bool inside = std::ranges::any_of(
         v_.segments, [](const PlanView::Segment& s) { return s.barriers_inside; });
     std::string text = counted(v_.segments.size(), "segment");
-    if (v_.barriers != 0) text += fmt::format(", cut at {}", counted(v_.barriers, "grid barrier"));
-    if (inside) text += ", grid barriers inside";
+    if (v_.barriers != 0)
+      text += fmt::format(", {} {}", counted(v_.barriers, "grid barrier"),
+                          inside ? "inside the launches or between them" : "to cut at");
     if (v_.checked) text += ", checked";
     return text + "\n";
   }

@@ -194,14 +194,16 @@ class Viewer {
         [&](const plan::BranchStep& x) {
           out.kind = Kind::Branch;
           out.word = x.word;
-          out.label = fmt::format("if {}", word_text(x.word));
+          out.at = place_of(x.at);
+          out.label = with_place(fmt::format("if {}", word_text(x.word)), out.at);
           out.groups.push_back({"then", steps(x.then_steps, "the end of the branch")});
           out.groups.push_back({"else", steps(x.else_steps, "the end of the branch")});
         },
         [&](const plan::LoopStep& x) {
           out.kind = Kind::Loop;
           out.word = x.word;
-          out.label = "loop";
+          out.at = place_of(x.at);
+          out.label = with_place("loop", out.at);
           out.again = fmt::format("while {}", word_text(x.word));
           out.groups.push_back({"condition", steps(x.condition, "the decision of the loop")});
           out.groups.push_back({"body", steps(x.body, "the end of the loop body")});
@@ -235,10 +237,11 @@ class Viewer {
     for (const plan::FixpointBuffer& b : info.buffers) watched.push_back(name(b.buffer));
     out.kind = PlanView::Step::Kind::Fixpoint;
     out.row = x.fixpoint;
-    out.word = x.word;
+    if (!x.most) out.word = x.word;
     out.at = place_of(info.at);
     out.label = with_place(fmt::format("fixpoint over {}", fmt::join(watched, ", ")), out.at);
-    out.again = fmt::format("until nothing changes, at most {} passes", word_text(x.word));
+    out.again = fmt::format("until nothing changes, at most {} passes",
+                            x.most ? std::to_string(*x.most) : word_text(x.word));
     out.groups.push_back({"each pass", steps(x.body, "the end of the pass")});
   }
 

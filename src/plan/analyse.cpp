@@ -157,7 +157,7 @@ class Analysis {
             find_words(x.body);
           },
           [&](const FixpointNode& x) {
-            tree_.words.insert(x.word.value);
+            if (!x.most) tree_.words.insert(x.word.value);
             find_words(x.body);
           },
           [](const ResumeNode&) {}, [](const CollectiveNode&) {},
@@ -218,7 +218,7 @@ class Analysis {
             LiveSet after_body = heads_[x.id];
             after_body.unite(live);
             LiveSet head = live_before(x.body, std::move(after_body));
-            head.insert(x.word.value);
+            if (!x.most) head.insert(x.word.value);
             grew_ |= heads_[x.id].unite(head);
             live = heads_[x.id];
           },

@@ -91,6 +91,7 @@ class Cutter {
           out.push_back({std::move(node)});
         },
         [&](const Fixpoint& s) {
+          const ExprId most = s.max_passes;
           const auto body = d_.p.items(s.body);
           const StmtList all(body.begin(), body.end());
           if (mutated(Mutation::NoEntryBarrier))
@@ -99,7 +100,10 @@ class Cutter {
             close(true, at, out);
           FixpointNode node;
           node.row = d_.fixpoint_rows.at(id.value);
-          node.word = d_.branch_words.at(id.value);
+          if (const auto word = d_.branch_words.find(id.value); word != d_.branch_words.end())
+            node.word = word->second;
+          else
+            node.most = static_cast<uint32_t>(check::evaluate_constant(d_.c, most)->bits);
           node.id = tree_.loops++;
           list(all, node.body);
           close(true, at, node.body);

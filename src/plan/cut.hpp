@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -77,7 +78,8 @@ struct LoopNode {
 };
 struct FixpointNode {
   uint32_t row = 0;
-  ir::LocalId word;
+  std::optional<uint32_t> most = {};  // if it is a constant
+  ir::LocalId word = {};              // otherwise
   Nodes body;
   uint32_t id = 0;
 };

@@ -184,8 +184,12 @@ class Normaliser : private Hoister {
       return;
     }
     if (const auto* fixpoint = std::get_if<Fixpoint>(&s)) {
-      const LocalId most = d_.capture(fixpoint->max_passes, "most", level_, out);
       const StmtId body = d_.with_blocks(id, {list(d_.p.items(fixpoint->body), nullptr)});
+      if (check::evaluate_constant(d_.c, fixpoint->max_passes)) {
+        out.push_back(body);  // no need for a word
+        return;
+      }
+      const LocalId most = d_.capture(fixpoint->max_passes, "most", level_, out);
       const StmtId copy = d_.with_operands(body, {d_.ref(most)});
       d_.branch_words[copy.value] = most;
       out.push_back(copy);

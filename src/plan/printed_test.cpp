@@ -141,7 +141,8 @@ class TreePrinter {
             nodes(x.body, depth + 1);
           },
           [&](const FixpointNode& x) {
-            line(depth, fmt::format("fixpoint {} at most {}", x.row, name(x.word)));
+            line(depth, x.most ? fmt::format("fixpoint {} at most {} times", x.row, *x.most)
+                               : fmt::format("fixpoint {} at most {}", x.row, name(x.word)));
             nodes(x.body, depth + 1);
           },
           [&](const ResumeNode& x) { line(depth, fmt::format("resume {}", d_.source_tag(x.tag))); },
@@ -210,7 +211,8 @@ class PlanPrinter {
             steps(x.body, depth + 1);
           },
           [&](const FixpointStep& x) {
-            line(depth, fmt::format("fixpoint {} at most word {}", x.fixpoint, x.word));
+            line(depth, x.most ? fmt::format("fixpoint {} at most {} times", x.fixpoint, *x.most)
+                               : fmt::format("fixpoint {} at most word {}", x.fixpoint, x.word));
             steps(x.body, depth + 1);
           },
           [&](const ResumeStep& x) {

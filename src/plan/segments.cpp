@@ -459,7 +459,7 @@ class SegmentMaker {
             out.push_back({LoopStep{steps(x.condition), word(x.word), steps(x.body), x.at}});
           },
           [&](const FixpointNode& x) {
-            out.push_back({FixpointStep{x.row, word(x.word), steps(x.body)}});
+            out.push_back({FixpointStep{x.row, x.most, x.most ? 0 : word(x.word), steps(x.body)}});
           },
           [&](const ResumeNode& x) { out.push_back({ResumeStep{resumes_.at(x.tag)}}); },
           [&](const CollectiveNode& x) {

@@ -106,7 +106,7 @@ TEST_F(Plan, TextShowsAll) {
   expect_in_order(squeezed(outcome.out),
                   {"program mixed:",
                    "route resident: the device has no barrier over the grid",
-                   "7 segments, cut at 3 grid barriers",
+                   "6 segments, 3 grid barriers to cut at",
                    "buffers\n",
                    "n in u32 1 read 0 - 0",
                    "a inout u32 8 read write 1 0 1",
@@ -114,7 +114,7 @@ TEST_F(Plan, TextShowsAll) {
                    "tile shared u32 4 workgroup - - -",
                    "workgroup 4 x 1 x 1 (4 lanes)",
                    "grid 2 x 1 x 1 (2 workgroups, 8 lanes)",
-                   "steps\n segment 0\n loop\n segment 1\n while `again` (frame word",
+                   "steps\n segment 0\n loop at 13:5\n segment 1\n while `again` (frame word",
                    "segment 2\n",
                    "fixpoint over a at 19:5\n until nothing changes, at most",
                    "segment 0\n lines 9 to 13\n regions main, spread\n ends with the statement",
@@ -145,7 +145,7 @@ TEST_F(Plan, TextShowsAll) {
 TEST_F(Plan, SegmentProgramsOnRequest) {
   const std::string text = plan({"--segments"}).out;
   EXPECT_THAT(text, HasSubstr("program mixed_0 {"));
-  EXPECT_THAT(text, HasSubstr("program mixed_6 {"));
+  EXPECT_THAT(text, HasSubstr("program mixed_5 {"));
 }
 
 TEST_F(Plan, TerminalsGetBoldHeadings) {
@@ -204,7 +204,7 @@ TEST_F(Plan, JsonHasTheFields) {
   EXPECT_EQ(document["outputs"], Json::array({"a", "o"}));
   EXPECT_EQ(document["buffers"][3]["binding"], Json());
   EXPECT_EQ(document["workgroup"], Json::array({4, 1, 1}));
-  ASSERT_EQ(document["segments"].size(), 7U);
+  ASSERT_EQ(document["segments"].size(), 6U);
   const Json& first = document["segments"][0];
   EXPECT_EQ(first["regions"], Json::array({"main", "spread"}));
   EXPECT_EQ(first["first_line"], 9);
@@ -219,7 +219,7 @@ TEST_F(Plan, JsonHasTheFields) {
   EXPECT_EQ(loop["condition"][0]["segment"], 1);
   EXPECT_EQ(loop["body"][0]["kind"], "launch");
   EXPECT_EQ(document["steps"][3]["kind"], "fixpoint");
-  EXPECT_EQ(document["steps"][3]["body"][0]["segment"], 5);
+  EXPECT_EQ(document["steps"][3]["body"][0]["segment"], 4);
   EXPECT_EQ(document["fixpoints"][0]["buffers"][0]["mode"], "tracked");
 }
 
@@ -248,7 +248,8 @@ TEST_F(Plan, TheRouteIsChosenFromTheDevice) {
   EXPECT_THAT(route({"--resident", "2"}), HasSubstr("virtual: takes any grid"));
   EXPECT_THAT(route({"--resident", "2", "--checked"}), HasSubstr("virtual: checked mode"));
   EXPECT_THAT(route({"--route", "host"}), HasSubstr("host: asked for with --route"));
-  EXPECT_THAT(plan({"--route", "native"}).out, HasSubstr("1 segment, grid barriers inside"));
+  EXPECT_THAT(plan({"--route", "native"}).out,
+              HasSubstr("1 segment, 3 grid barriers inside the launches"));
 }
 
 TEST_F(Plan, BranchesCollectivesAndResumes) {

@@ -381,7 +381,7 @@ class GridRun {
 
   Signal fixpoint(const FixpointStep& x) {
     const FixpointInfo& info = plan_.fixpoints[x.fixpoint];
-    const uint32_t most = frame(x.word);
+    const uint32_t most = x.most ? *x.most : frame(x.word);
     uint32_t passes = 0;
     bool changed = true;
     while (changed && passes < most) {

@@ -56,7 +56,8 @@ void print_steps(const plan::Steps& steps, int depth) {
           print_steps(x.body, depth + 1);
         },
         [&](const plan::FixpointStep& x) {
-          line(fmt::format("fixpoint {} most word {}", x.fixpoint, x.word));
+          line(x.most ? fmt::format("fixpoint {} at most {} times", x.fixpoint, *x.most)
+                      : fmt::format("fixpoint {} at most word {}", x.fixpoint, x.word));
           print_steps(x.body, depth + 1);
         },
         [&](const plan::ResumeStep& x) { line(fmt::format("resume {}", x.resume)); },

@@ -164,8 +164,9 @@ struct LoopStep {
 };
 // The entry barrier stands before it; the body ends with the barrier of the pass.
 struct FixpointStep {
-  uint32_t fixpoint = 0;  // of Plan::fixpoints
-  uint32_t word = 0;      // most passes
+  uint32_t fixpoint = 0;              // of Plan::fixpoints
+  std::optional<uint32_t> most = {};  // passes, if the source says it
+  uint32_t word = 0;                  // otherwise they are here
   Steps body;
 };
 struct ResumeStep {
