@@ -16,10 +16,9 @@ namespace {
 
 class Analysis {
  public:
-  Analysis(Draft& d, Tree& tree, const CutPoints& cuts, bool checked)
+  Analysis(Draft& d, Tree& tree, bool checked)
       : d_(d),
         tree_(tree),
-        cuts_(cuts),
         checked_(checked),
         shared_(static_cast<uint32_t>(d.p.locals.size())),
         empty_(d.p.locals.size() + d.p.buffers.size()) {
@@ -521,7 +520,6 @@ class Analysis {
 
   Draft& d_;
   Tree& tree_;
-  const CutPoints& cuts_;
   bool checked_;
   uint32_t shared_;
   LiveSet empty_;
@@ -536,12 +534,8 @@ class Analysis {
 
 }  // namespace
 
-void analyse(Draft& d, Tree& tree, const CutPoints& cuts, bool checked) {
-  Analysis(d, tree, cuts, checked).run();
-}
-
-uint32_t words_of(Type type) {
-  return bits_of(type) == 64 ? 2 : 1;
+void analyse(Draft& d, Tree& tree, bool checked) {
+  Analysis(d, tree, checked).run();
 }
 
 Homes assign_homes(const Draft& d, const Tree& tree, const CutPoints& cuts) {

@@ -121,7 +121,7 @@ struct Tree {
 };
 
 Tree cut(Draft& d, const CutPoints& cuts);
-void analyse(Draft& d, Tree& tree, const CutPoints& cuts, bool checked);
+void analyse(Draft& d, Tree& tree, bool checked);
 
 // Where a value lives between segments.
 struct Homes {
@@ -136,10 +136,6 @@ struct Homes {
   uint32_t frame_words = 0;
   std::vector<uint32_t> group_rows;  // words of each
 };
-uint32_t words_of(ir::Type type);
 Homes assign_homes(const Draft& d, const Tree& tree, const CutPoints& cuts);
-
-// Liveness before a statement, given what is live after it; grows what it knows about loops.
-class Liveness;
 
 }  // namespace vyre::plan

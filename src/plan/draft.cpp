@@ -126,6 +126,23 @@ ExprId Draft::from_bits(ExprId value, Type type) {
   return expr(Bitcast{type, value}, type);
 }
 
+uint32_t words_of(Type type) {
+  return bits_of(type) == 64 ? 2 : 1;
+}
+
+ExprId Draft::word_of(ExprId value, uint32_t word) {
+  ExprId part = bits(value);
+  if (word == 1) part = binary(BinaryOp::Shr, part, number(32));
+  return cast(Type::U32, part);
+}
+
+ExprId Draft::from_words(const std::function<ExprId(uint32_t)>& word, Type type) {
+  if (words_of(type) == 1) return from_bits(word(0), type);
+  const ExprId low = cast(Type::U64, word(0));
+  const ExprId high = binary(BinaryOp::Shl, cast(Type::U64, word(1)), number(32));
+  return from_bits(binary(BinaryOp::Or, low, high), type);
+}
+
 ExprId Draft::builtin(Builtin builtin, uint32_t axis) {
   return expr(BuiltinRef{builtin, static_cast<uint8_t>(axis)},
               builtin == Builtin::FixpointConverged ? Type::Bool : Type::U32);
@@ -415,6 +432,16 @@ BufferId Draft::add_hidden(Hidden h, BufferKind kind) {
   }
   hidden.push_back(std::move(h));
   return id;
+}
+
+Hidden Draft::snapshot_of(BufferId buffer) const {
+  Hidden h;
+  h.kind = Hidden::Kind::Snapshot;
+  h.name = "before_" + p[buffer].name;
+  h.element = p[buffer].element;
+  h.extent = Hidden::Extent::LikeBuffer;
+  h.like = buffer;
+  return h;
 }
 
 bool Draft::ends_lane(StmtId id) const {

@@ -7,6 +7,7 @@
 // cut moves declarations between blocks.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -45,6 +46,9 @@ class Draft {
   ir::ExprId cast(ir::Type type, ir::ExprId operand);
   ir::ExprId bits(ir::ExprId value);  // of a 32- or 64-bit value as u32 or u64
   ir::ExprId from_bits(ir::ExprId bits, ir::Type type);
+  // Values as 32-bit words: one or two of them.
+  ir::ExprId word_of(ir::ExprId value, uint32_t word);
+  ir::ExprId from_words(const std::function<ir::ExprId(uint32_t)>& word, ir::Type type);
   ir::ExprId builtin(ir::Builtin builtin, uint32_t axis = 0);
   ir::ExprId length(ir::Memory memory);
   ir::ExprId load(ir::Memory memory, ir::ExprId index, bool proved = false);
@@ -92,6 +96,8 @@ class Draft {
   // ---- hidden buffers
   // One row of `hidden` and its buffer; with two halves the second one is `out_half`.
   ir::BufferId add_hidden(Hidden hidden, ir::BufferKind kind = ir::BufferKind::InOut);
+  // A snapshot of a buffer, to be added.
+  [[nodiscard]] Hidden snapshot_of(ir::BufferId buffer) const;
   std::vector<Hidden> hidden;
   std::vector<Argument> arguments;            // by BufferId
   std::map<uint32_t, ir::BufferId> out_half;  // by number of the hidden buffer
@@ -166,6 +172,8 @@ bool any_stmt_below(const ir::Program& p, ir::StmtId id, auto&& what) {
   for_each_stmt(p, id, [&](ir::StmtId s) { found = found || what(s); });
   return found;
 }
+
+uint32_t words_of(ir::Type type);
 
 // True if the value cannot change while other statements run in between: no memory that anyone
 // writes, no effect.

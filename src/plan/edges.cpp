@@ -93,29 +93,20 @@ Edges::Place Edges::word_place(LocalId local, LocalId k, uint32_t w, bool next) 
 }
 
 ExprId Edges::load_words(LocalId local, LocalId k) {
-  const Type type = d_.type_of(local);
   const auto word = [&](uint32_t w) {
     const auto [buffer, index] = word_place(local, k, w, false);
     return d_.load(Memory::of(buffer), index, true);
   };
-  if (words_of(type) == 1) return d_.from_bits(word(0), type);
-  const ExprId low = d_.cast(Type::U64, word(0));
-  const ExprId high =
-      d_.binary(BinaryOp::Shl, d_.cast(Type::U64, word(1)), d_.number(32, Type::U32));
-  return d_.from_bits(d_.binary(BinaryOp::Or, low, high), type);
+  return d_.from_words(word, d_.type_of(local));
 }
 
 // All live lanes of the scope store the same.
 void Edges::store_words(LocalId local, LocalId k, StmtList& out) {
-  const auto value = [&] {
-    return d_.bits(k.valid() ? d_.load(Memory::of(local), d_.ref(k), true) : d_.ref(local));
-  };
   for (uint32_t w = 0; w < words_of(d_.type_of(local)); ++w) {
     if (w == 1 && mutated(Mutation::SaveOnlyHalfOfWide)) break;
-    ExprId word = value();
-    if (w == 1) word = d_.binary(BinaryOp::Shr, word, d_.number(32, Type::U32));
+    const ExprId value = k.valid() ? d_.load(Memory::of(local), d_.ref(k), true) : d_.ref(local);
     const auto [buffer, index] = word_place(local, k, w, true);
-    out.push_back(d_.atomic(AtomicOp::Store, Memory::of(buffer), index, d_.cast(Type::U32, word)));
+    out.push_back(d_.atomic(AtomicOp::Store, Memory::of(buffer), index, d_.word_of(value, w)));
   }
 }
 

@@ -264,14 +264,8 @@ void NativeSegment::lower_fixpoint(StmtId id, StmtList& out) {
   std::vector<Copy> copies;
   for (FixpointBuffer& b : d_.fixpoints[row].buffers) {
     if (b.mode != FixpointMode::Snapshot) continue;
-    Hidden hidden;
-    hidden.kind = Hidden::Kind::Snapshot;
-    hidden.name = "before_" + d_.p[b.buffer].name;
-    hidden.element = d_.p[b.buffer].element;
-    hidden.extent = Hidden::Extent::LikeBuffer;
-    hidden.like = b.buffer;
     b.snapshot = static_cast<uint32_t>(d_.hidden.size());
-    copies.push_back({b.buffer, d_.add_hidden(std::move(hidden))});
+    copies.push_back({b.buffer, d_.add_hidden(d_.snapshot_of(b.buffer))});
   }
   for (const Copy& copy : copies)
     out.push_back(over_buffer(copy.buffer, [&](LocalId i) {
@@ -345,49 +339,61 @@ StmtId NativeSegment::set(const Published& part, ExprId value) {
   return d_.store(Memory::of(part.local), d_.number(*part.element), value);
 }
 
-void NativeSegment::grid_vote(StmtList& out, const std::vector<LocalId>& publish) {
-  const Memory meeting = Memory::of(native_.meeting);
-  StmtList mine;
-  uint32_t published = 0;
-  for (const Published& part : parts_of(publish))
-    for (uint32_t w = 0; w < words_of(d_.type_of(part.local)); ++w) {
-      ExprId value = d_.bits(value_of(part));
-      if (w == 1) value = d_.binary(BinaryOp::Shr, value, d_.number(32, Type::U32));
-      mine.push_back(d_.atomic(AtomicOp::Store, meeting,
-                               word(native_.words.published(published++), round_),
-                               d_.cast(Type::U32, value)));
+uint32_t NativeSegment::publish(const Board& board, const std::vector<LocalId>& locals,
+                                StmtList& out) {
+  uint32_t words = 0;
+  for (const Published& part : parts_of(locals))
+    for (uint32_t w = 0; w < words_of(d_.type_of(part.local)); ++w)
+      out.push_back(d_.atomic(AtomicOp::Store, board.memory,
+                              word(board.first + 3 * words++, board.round),
+                              d_.word_of(value_of(part), w)));
+  return words;
+}
+
+void NativeSegment::take(const Board& board, const std::vector<LocalId>& locals, LocalId alive,
+                         StmtList& out) {
+  uint32_t words = 0;
+  for (const Published& part : parts_of(locals)) {
+    const Type type = d_.type_of(part.local);
+    ExprId value = d_.from_words(
+        [&](uint32_t w) {
+          return d_.load(board.memory, word(board.first + 3 * (words + w), board.round), true);
+        },
+        type);
+    words += words_of(type);
+    if (alive.valid()) {
+      // Without a live lane any value will do, if only all take the same.
+      IntrinsicCall select;
+      select.op = Intrinsic::Select;
+      select.args = {d_.ref(alive), value, d_.zero(type)};
+      value = d_.expr(select, type);
     }
+    out.push_back(set(part, value));
+  }
+}
+
+void NativeSegment::grid_vote(StmtList& out, const std::vector<LocalId>& locals) {
+  const Board board{Memory::of(native_.meeting), round_, native_.words.published(0)};
+  StmtList mine;
+  const uint32_t words = publish(board, locals, mine);
   mine.push_back(
-      d_.atomic(AtomicOp::Store, meeting, word(MeetingWords::kAlive, round_), d_.number(1)));
+      d_.atomic(AtomicOp::Store, board.memory, word(MeetingWords::kAlive, round_), d_.number(1)));
   out.push_back(d_.when(d_.ref(live_), mine));
   out.push_back(d_.when(
       d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
-      {d_.atomic(AtomicOp::Store, meeting,
+      {d_.atomic(AtomicOp::Store, board.memory,
                  d_.binary(BinaryOp::Add, d_.number(MeetingWords::kAlive), after_round(round_)),
                  d_.number(0))}));
   out.push_back(d_.barrier(Scope::Grid));
-  const ExprId alive = d_.load(meeting, word(MeetingWords::kAlive, round_), true);
+  const ExprId alive = d_.load(board.memory, word(MeetingWords::kAlive, round_), true);
   out.push_back(d_.when(d_.binary(BinaryOp::Eq, alive, d_.number(0)), {leave_together()}));
-  if (mutated(Mutation::NativeStopAtInternal)) {
-    const ExprId stopped = d_.load(meeting, word(MeetingWords::kStop, phase_round_), true);
+  if (traps_ && mutated(Mutation::NativeStopAtInternal)) {
+    const ExprId stopped = d_.load(board.memory, word(MeetingWords::kStop, phase_round_), true);
     out.push_back(d_.when(d_.binary(BinaryOp::Ne, stopped, d_.number(0)), leave_stopped()));
   }
-  published = 0;
-  for (const Published& part : parts_of(publish)) {
-    const Type type = d_.type_of(part.local);
-    const auto bits = [&](uint32_t w) {
-      return d_.load(meeting, word(native_.words.published(published + w), round_), true);
-    };
-    ExprId value = bits(0);
-    if (words_of(type) == 2)
-      value = d_.binary(
-          BinaryOp::Or, d_.cast(Type::U64, value),
-          d_.binary(BinaryOp::Shl, d_.cast(Type::U64, bits(1)), d_.number(32, Type::U32)));
-    published += words_of(type);
-    out.push_back(set(part, d_.from_bits(value, type)));
-  }
+  take(board, locals, {}, out);
   Hidden& hidden = d_.hidden[d_.arguments[native_.meeting.index()].index];
-  hidden.count = std::max(hidden.count, native_.words.published(published));
+  hidden.count = std::max(hidden.count, native_.words.published(words));
   out.push_back(d_.assign(round_, after_round(round_)));
 }
 
@@ -408,49 +414,22 @@ void NativeSegment::source_barrier(StmtList& out) {
   out.push_back(d_.assign(phase_round_, after_round(phase_round_)));
 }
 
-LocalId NativeSegment::group_vote(StmtList& out, const std::vector<LocalId>& publish) {
-  const Memory words = Memory::of(group_words_);
-  const auto published_at = [&](uint32_t w) { return 3 + 3 * w; };
+LocalId NativeSegment::group_vote(StmtList& out, const std::vector<LocalId>& locals) {
+  const Board board{Memory::of(group_words_), group_round_, 3};
   StmtList mine;
-  uint32_t published = 0;
-  for (const Published& part : parts_of(publish))
-    for (uint32_t w = 0; w < words_of(d_.type_of(part.local)); ++w) {
-      ExprId value = d_.bits(value_of(part));
-      if (w == 1) value = d_.binary(BinaryOp::Shr, value, d_.number(32, Type::U32));
-      mine.push_back(d_.atomic(AtomicOp::Store, words,
-                               word(published_at(published++), group_round_),
-                               d_.cast(Type::U32, value)));
-    }
-  mine.push_back(d_.atomic(AtomicOp::Store, words, word(0, group_round_), d_.number(1)));
+  const uint32_t words = publish(board, locals, mine);
+  mine.push_back(d_.atomic(AtomicOp::Store, board.memory, word(0, group_round_), d_.number(1)));
   out.push_back(d_.when(d_.ref(live_), mine));
   out.push_back(
       d_.when(d_.binary(BinaryOp::Eq, d_.lane_in_group(), d_.number(0)),
-              {d_.atomic(AtomicOp::Store, words, after_round(group_round_), d_.number(0))}));
+              {d_.atomic(AtomicOp::Store, board.memory, after_round(group_round_), d_.number(0))}));
   out.push_back(d_.barrier(Scope::Workgroup));
+  const ExprId vote = d_.load(board.memory, word(0, group_round_), true);
   const LocalId alive =
-      d_.capture(d_.binary(BinaryOp::Ne, d_.load(words, word(0, group_round_), true), d_.number(0)),
-                 "alive", Level::Workgroup, out);
-  published = 0;
-  for (const Published& part : parts_of(publish)) {
-    const Type type = d_.type_of(part.local);
-    const auto bits = [&](uint32_t w) {
-      return d_.load(words, word(published_at(published + w), group_round_), true);
-    };
-    ExprId value = bits(0);
-    if (words_of(type) == 2)
-      value = d_.binary(
-          BinaryOp::Or, d_.cast(Type::U64, value),
-          d_.binary(BinaryOp::Shl, d_.cast(Type::U64, bits(1)), d_.number(32, Type::U32)));
-    published += words_of(type);
-    // Without a live lane any value will do, if only all take the same.
-    IntrinsicCall select;
-    select.op = Intrinsic::Select;
-    select.args = {d_.ref(alive), d_.from_bits(value, type), d_.zero(type)};
-    out.push_back(set(part, d_.expr(select, type)));
-  }
-  group_published_ = std::max(group_published_, published);
-  auto& count = d_.c.buffers[group_words_.index()].constant_count;
-  count = 3 + 3 * group_published_;
+      d_.capture(d_.binary(BinaryOp::Ne, vote, d_.number(0)), "alive", Level::Workgroup, out);
+  take(board, locals, alive, out);
+  group_published_ = std::max(group_published_, words);
+  d_.c.buffers[group_words_.index()].constant_count = 3 + 3 * group_published_;
   out.push_back(d_.assign(group_round_, after_round(group_round_)));
   return alive;
 }

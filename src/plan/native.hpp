@@ -77,13 +77,23 @@ class NativeSegment {
   std::vector<Published> parts_of(const std::vector<ir::LocalId>& locals) const;
   ir::ExprId value_of(const Published& part);
   ir::StmtId set(const Published& part, ir::ExprId value);
+  // Where live lanes write values for the others: three words for each one, by rounds.
+  struct Board {
+    ir::Memory memory;
+    ir::LocalId round;
+    uint32_t first = 0;
+  };
+  // Gives the number of words.
+  uint32_t publish(const Board& board, const std::vector<ir::LocalId>& locals, StmtList& out);
+  void take(const Board& board, const std::vector<ir::LocalId>& locals, ir::LocalId alive,
+            StmtList& out);
   ir::ExprId word(uint32_t first, ir::LocalId round);
   ir::ExprId after_round(ir::LocalId round);
   void source_barrier(StmtList& out);
   // All lanes of the grid; if none of them is live the launch ends.
-  void grid_vote(StmtList& out, const std::vector<ir::LocalId>& publish);
+  void grid_vote(StmtList& out, const std::vector<ir::LocalId>& locals);
   // Gives a local that says whether a lane of the workgroup is live.
-  ir::LocalId group_vote(StmtList& out, const std::vector<ir::LocalId>& publish);
+  ir::LocalId group_vote(StmtList& out, const std::vector<ir::LocalId>& locals);
 
   Draft& d_;
   const NativeState& native_;

@@ -185,7 +185,10 @@ class Normaliser : private Hoister {
     }
     if (const auto* fixpoint = std::get_if<Fixpoint>(&s)) {
       const StmtId body = d_.with_blocks(id, {list(d_.p.items(fixpoint->body), nullptr)});
-      if (check::evaluate_constant(d_.c, fixpoint->max_passes)) {
+      bool reads = false;  // a table, perhaps out of bounds
+      for_each_expr(d_.p, fixpoint->max_passes,
+                    [&](ExprId e) { reads |= std::holds_alternative<Load>(d_.p[e]); });
+      if (!reads && check::evaluate_constant(d_.c, fixpoint->max_passes)) {
         out.push_back(body);  // no need for a word
         return;
       }

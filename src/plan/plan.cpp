@@ -205,7 +205,7 @@ Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& 
   plan.barriers = count_barriers(d);
   normalise(d, cuts);
   Tree tree = cut(d, cuts);
-  analyse(d, tree, cuts, options.checked);
+  analyse(d, tree, options.checked);
   if (!make_segments(d, tree, cuts, options, control, state ? &*state : nullptr, plan))
     return std::unexpected(too_large(plan.segments.size()));
   return plan;
@@ -223,7 +223,7 @@ Result<Plan> cut_workgroup(const check::CheckedProgram& checked) {
   const BufferId control = d.add_hidden(std::move(control_words));
   normalise(d, cuts);
   Tree tree = cut(d, cuts);
-  analyse(d, tree, cuts, false);
+  analyse(d, tree, false);
   if (!make_segments(d, tree, cuts, {}, control, nullptr, plan))
     return std::unexpected(too_large(plan.segments.size()));
   return plan;

@@ -304,7 +304,7 @@ std::string tree_of(std::string_view source, Scope scope) {
   const Prepared x(source, scope);
   normalise(*x.draft, x.cuts);
   Tree tree = cut(*x.draft, x.cuts);
-  analyse(*x.draft, tree, x.cuts, false);
+  analyse(*x.draft, tree, false);
   return '\n' + TreePrinter(*x.draft, tree).run();
 }
 
@@ -313,7 +313,7 @@ std::string homes_of(std::string_view source, Scope scope) {
   const Draft& d = *x.draft;
   normalise(*x.draft, x.cuts);
   Tree tree = cut(*x.draft, x.cuts);
-  analyse(*x.draft, tree, x.cuts, false);
+  analyse(*x.draft, tree, false);
   const Homes homes = assign_homes(d, tree, x.cuts);
   std::string text = "\n";
   for (uint32_t i = 0; i < d.p.locals.size(); ++i) {

@@ -148,14 +148,8 @@ class SegmentMaker {
       if (!in_tree[row]) continue;
       for (FixpointBuffer& b : plan_.fixpoints[row].buffers) {
         if (b.mode != FixpointMode::Snapshot) continue;
-        Hidden hidden;
-        hidden.kind = Hidden::Kind::Snapshot;
-        hidden.name = "before_" + d_.p[b.buffer].name;
-        hidden.element = d_.p[b.buffer].element;
-        hidden.extent = Hidden::Extent::LikeBuffer;
-        hidden.like = b.buffer;
         b.snapshot = static_cast<uint32_t>(d_.hidden.size());
-        d_.hidden.push_back(std::move(hidden));
+        d_.hidden.push_back(d_.snapshot_of(b.buffer));
       }
     }
   }
