@@ -543,6 +543,7 @@ Homes assign_homes(const Draft& d, const Tree& tree, const CutPoints& cuts) {
   const auto locals = static_cast<uint32_t>(d.p.locals.size());
   // Sets of values that have to exist at the same time.
   std::vector<const LiveSet*> together;
+  together.reserve(tree.pieces.size() + tree.live_at_resume.size() + tree.park.size());
   for (const Piece& piece : tree.pieces) together.push_back(&piece.live_out);
   for (const auto& [tag, set] : tree.live_at_resume) together.push_back(&set);
   for (const auto& [trap, set] : tree.park) together.push_back(&set);

@@ -58,7 +58,7 @@ class Edges {
   ir::StmtId over_array(ir::LocalId array, const std::function<StmtList(ir::LocalId)>& each);
 
   [[nodiscard]] bool writes(const std::map<uint32_t, uint32_t>& homes) const;
-  [[nodiscard]] bool needs(uint32_t local) const;
+  [[nodiscard]] bool needs(uint32_t i) const;  // the local of that number
   void find_mentioned();
   void restore(ir::LocalId local, StmtList& out);
   void declare_for_all(ir::LocalId local, StmtList& out);

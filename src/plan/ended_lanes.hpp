@@ -31,7 +31,7 @@ class NativeSegment::EndedLanes : private ExitRewriter {
   // A grid barrier in every trip, whatever the body does before it.
   [[nodiscard]] bool meets_every_trip(std::span<const ir::StmtId> items, bool& stop) const;
 
-  StmtList list(std::span<const ir::StmtId> items, bool in_loop);
+  StmtList list(std::span<const ir::StmtId> given, bool in_loop);
   void flush(StmtList& guarded, StmtList& out);
   void walk(ir::StmtId id, bool in_loop, StmtList& out);
   void walk_while(ir::StmtId id, StmtList& out);

@@ -16,7 +16,7 @@ class ExitRewriter {
   virtual ~ExitRewriter() = default;
 
   // `tail`: nothing follows the list, so the flag need not be asked (it is still set).
-  StmtList rewrite(std::span<const ir::StmtId> items, bool tail, bool in_loop);
+  StmtList rewrite(std::span<const ir::StmtId> given, bool tail, bool in_loop);
 
  protected:
   [[nodiscard]] virtual bool is_exit(ir::StmtId id) const = 0;

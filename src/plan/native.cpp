@@ -55,8 +55,8 @@ class EffectHoister : private Hoister {
  public:
   explicit EffectHoister(Draft& d) : Hoister(d) {}
   void run() {
-    for (uint32_t i = 0; i < d_.p.exprs.size(); ++i)
-      if (const auto* call = std::get_if<Call>(&d_.p.exprs[i]))
+    for (const Expr& expr : d_.p.exprs)
+      if (const auto* call = std::get_if<Call>(&expr))
         for (const Arg& arg : d_.p.arguments(call->args))
           if (const ExprId* value = std::get_if<ExprId>(&arg))
             for_each_expr(d_.p, *value, [&](ExprId e) {

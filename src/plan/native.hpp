@@ -64,7 +64,7 @@ class NativeSegment {
   class EndedLanes;
 
   // ---- fixpoints
-  StmtList lower_fixpoints(std::span<const ir::StmtId> items);
+  StmtList lower_fixpoints(std::span<const ir::StmtId> given);
   void lower_fixpoint(ir::StmtId id, StmtList& out);
   ir::StmtId over_buffer(ir::BufferId buffer, const std::function<StmtList(ir::LocalId)>& each);
 
