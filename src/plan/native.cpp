@@ -189,11 +189,10 @@ void NativeSegment::stop(StmtList& out) {
 }
 
 StmtList NativeSegment::leave_stopped() {
-  const StmtId tell = d_.when(d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
-                              {d_.atomic(AtomicOp::Store, Memory::of(native_.control),
-                                         d_.number(ControlWords::kStopped), d_.number(1))});
-  lowered_.insert(tell.value);  // also if lane 0 has ended
-  return {tell, leave_together()};
+  return {d_.when(d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
+                  {d_.atomic(AtomicOp::Store, Memory::of(native_.control),
+                             d_.number(ControlWords::kStopped), d_.number(1))}),
+          leave_together()};
 }
 
 StmtId NativeSegment::leave_together() {

@@ -54,8 +54,6 @@ class NativeSegment {
   void stop(StmtList& out);
   // A `return` of all lanes at once.
   ir::StmtId leave_together();
-  // The same because a lane stopped the dispatch.
-  StmtList leave_stopped();
   // Lowers the body and appends the epilogue, for live lanes. Gives the local that says who they
   // are.
   ir::LocalId finish(StmtList& body, const StmtList& epilogue);
@@ -90,6 +88,8 @@ class NativeSegment {
   ir::ExprId word(uint32_t first, ir::LocalId round);
   ir::ExprId after_round(ir::LocalId round);
   void source_barrier(StmtList& out);
+  // All lanes leave because one stopped the dispatch.
+  StmtList leave_stopped();
   // All lanes of the grid; if none of them is live the launch ends.
   void grid_vote(StmtList& out, const std::vector<ir::LocalId>& locals);
   // Gives a local that says whether a lane of the workgroup is live.

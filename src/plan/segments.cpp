@@ -416,9 +416,12 @@ class SegmentMaker {
       out.push_back(d_.atomic(AtomicOp::Store, Memory::of(h_.control),
                               d_.number(plan_.control.parked(resume->second)), d_.number(1)));
     }
-    if (zero && cuts_.native)
-      for (const StmtId leave : native_->leave_stopped()) out.push_back(leave);
-    else
+    if (zero && cuts_.native) {
+      // Said by the lanes that are live: if none is, nobody has asked for 0 passes.
+      out.push_back(d_.atomic(AtomicOp::Store, Memory::of(h_.control),
+                              d_.number(ControlWords::kStopped), d_.number(1)));
+      out.push_back(native_->leave_together());
+    } else
       out.push_back(d_.stmt(Return{}, d_.p.loc(id), d_.c.flow_levels[id.index()]));
   }
 
