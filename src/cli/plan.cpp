@@ -13,11 +13,14 @@ namespace vyre::cli {
 namespace {
 
 std::optional<Failure> misuse(const PlanOptions& options) {
-  if (options.resident && *options.resident < 1)
-    return Failure{kExitUsage,
-                   fmt::format("--resident takes how many workgroups fit on a device, not {}",
-                               *options.resident),
-                   "--resident 132, or leave it out for a device without a grid barrier"};
+  // No grid has more workgroups than there can be lanes.
+  if (options.resident &&
+      (*options.resident < 1 || *options.resident > static_cast<int64_t>(check::kMaxLanes)))
+    return Failure{
+        kExitUsage,
+        fmt::format("--resident takes how many workgroups fit on a device, 1 to {}, not {}",
+                    check::kMaxLanes, *options.resident),
+        "--resident 132, or leave it out for a device without a grid barrier"};
   if (options.resident && !options.device.empty())
     return Failure{kExitUsage, "--device and --resident both describe the device",
                    "leave one of them out"};

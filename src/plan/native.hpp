@@ -105,9 +105,8 @@ class NativeSegment {
   const ir::LocalId live_, round_, phase_round_, group_round_, passes_, converged_;
   ir::BufferId group_words_;
   uint32_t group_published_ = 0;
-  std::unordered_set<uint32_t> left_together_;    // StmtIds of returns
-  std::unordered_set<uint32_t> lowered_;          // StmtIds that are in their final form
-  std::unordered_set<uint32_t> source_barriers_;  // placeholders of lowered fixpoints
+  std::unordered_set<uint32_t> left_together_;  // StmtIds of returns
+  std::unordered_set<uint32_t> lowered_;        // StmtIds that are in their final form
 };
 
 }  // namespace vyre::plan

@@ -185,6 +185,7 @@ Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& 
 
   Plan plan;
   plan.route = options.route;
+  plan.wide_index = options.wide_index;
   plan.control.fixpoints = static_cast<uint32_t>(d.fixpoints.size());
   Hidden control_words;
   control_words.kind = Hidden::Kind::Control;

@@ -122,6 +122,19 @@ TEST(StateBytes, CountsWhatIsSaved) {
   EXPECT_EQ(refused.error().at.line, 1U);
 }
 
+TEST(StateBytes, NarrowIndicesHaveALimit) {
+  const auto checked = checked_program(
+      "var v : u32[200]; v[gid.x % 200] = a[gid.x]; barrier grid; a[gid.x] = v[3];");
+  const check::Launch large = launch_of(checked, 10'000'000);  // 40 million lanes, 8e9 elements
+  EXPECT_TRUE(state_bytes(*make_plan(checked), checked, large).has_value());
+  const auto narrow = make_plan(checked, {.wide_index = false});
+  const auto refused = state_bytes(*narrow, checked, large);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::LimitExceeded);
+  EXPECT_THAT(refused.error().message, HasSubstr("200 elements for each of 40000000"));
+  EXPECT_TRUE(state_bytes(*narrow, checked, launch_of(checked, 1000)).has_value());
+}
+
 // D-GRID.5
 TEST(MakePlan, StraightLineHasOneSegmentMoreThanBarriers) {
   const auto count = [&](std::string_view body) {

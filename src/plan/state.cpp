@@ -50,6 +50,17 @@ Result<StateBytes> state_bytes(const Plan& plan, const check::CheckedProgram& so
                                const check::Launch& launch) {
   StateBytes bytes;
   for (const Hidden& h : plan.hidden) {
+    const uint64_t units = h.extent == Hidden::Extent::PerLane
+                               ? launch.workgroups() * launch.lanes_per_workgroup()
+                           : h.extent == Hidden::Extent::PerWorkgroup ? launch.workgroups()
+                                                                      : 1;
+    // At most 2^32 units of at most 2^16 elements.
+    if (!plan.wide_index && h.count * units > check::kMaxElements)
+      return std::unexpected(too_much(fmt::format(
+          "the {} `{}` has {} elements for each of {} lanes or workgroups, more than 32-bit "
+          "indices "
+          "reach, and the device has no others. Fix: use a smaller grid or smaller private arrays",
+          name_of(h.kind), h.name, h.count, units)));
     switch (h.extent) {
       case Hidden::Extent::Once: bytes.fixed += unit_bytes(h); break;
       case Hidden::Extent::PerWorkgroup: bytes.per_workgroup += unit_bytes(h); break;

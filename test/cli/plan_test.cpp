@@ -419,6 +419,7 @@ TEST_F(Plan, Errors) {
   };
   const std::vector<Case> cases = {
       {{"--route", "fast"}, 2, "'fast' is none of native, virtual, resident, host"},
+      {{"--resident", "99999999999999999999999"}, 2, "1 to 4294967295"},
       {{"--as", "pdf"}, 2, "'pdf' is none of text, dot, svg, html"},
       {{"--device", "cuda:0"}, 4, "there is no device `cuda:0`"},
       {{"--resident", "many"}, 2, "--resident takes a whole number, not 'many'"},

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -214,7 +213,8 @@ struct Plan {
   std::vector<Site> sites;
   uint32_t frame_words = 0;
   uint32_t group_frame_words = 0;
-  uint32_t barriers = 0;  // places in the source that are grid barriers, after inlining
+  uint32_t barriers = 0;   // places in the source that are grid barriers, after inlining
+  bool wide_index = true;  // as in PlanOptions
 
   // The only row of that kind, if there is one.
   [[nodiscard]] std::optional<uint32_t> find_hidden(Hidden::Kind kind) const;
@@ -246,7 +246,8 @@ struct StateBytes {
   uint64_t snapshots = 0;
   uint64_t total = 0;
 };
-// LimitExceeded if the total does not fit in 64 bits.
+// LimitExceeded if the total does not fit in 64 bits, or a hidden buffer has more elements than the
+// plan's indices reach.
 Result<StateBytes> state_bytes(const Plan& plan, const check::CheckedProgram& source,
                                const check::Launch& launch);
 // LimitExceeded naming what is saved and the barrier with the most of it.
