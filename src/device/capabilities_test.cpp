@@ -118,9 +118,9 @@ TEST(Capabilities, NamesInTheirOrder) {
       ElementsAre("subgroup_ops", "subgroup_shuffle", "f16_storage", "bf16_storage", "storage_8bit",
                   "storage_16bit", "i64", "f64", "i64_atomics", "f32_atomic_add", "tensor_cores",
                   "async_compute", "indirect", "speculation", "persistent_threads",
-                  "cooperative_grid_barrier", "device_loops", "resident_buffers", "host_split",
-                  "specialization_constants", "trap_propagation", "mul_hi", "strict_f32",
-                  "f32_subnormals", "exact_fma", "exact_division", "exact_sqrt",
+                  "cooperative_grid_barrier", "device_loops", "whole_programs", "resident_buffers",
+                  "host_split", "specialization_constants", "trap_propagation", "mul_hi",
+                  "strict_f32", "f32_subnormals", "exact_fma", "exact_division", "exact_sqrt",
                   "exact_conversions", "max_workgroup_size", "max_invocations_per_workgroup",
                   "max_workgroups", "shared_bytes", "storage_buffer_bytes", "max_bindings",
                   "subgroup_size", "native_integer_bits", "formats"));

@@ -94,8 +94,9 @@ struct Slice {
 
 class Machine : private HandlerBuffers {
  public:
+  // `buffers` by BufferId, as long as the launch says; shared ones are not looked at.
   Machine(const check::CheckedProgram& checked, const Code& code, const check::Launch& launch,
-          const Options& options, std::vector<std::vector<std::byte>>& buffers, Slice slice = {});
+          const Options& options, std::vector<std::span<std::byte>> buffers, Slice slice = {});
 
   // Runs the whole program once on the buffers.
   Result<void> run_pass();
@@ -183,7 +184,7 @@ class Machine : private HandlerBuffers {
   const Code& code_;
   const check::Launch& launch_;
   const Options& options_;
-  std::vector<std::vector<std::byte>>& buffers_;
+  std::vector<std::span<std::byte>> buffers_;
   std::vector<std::byte> tables_;
   std::optional<RaceDetector> races_;
   const uint32_t lanes_per_group_;

@@ -169,7 +169,8 @@ void Machine::enter_fixpoint(const Instr& instr, Pc pc, const uint64_t* frame) {
   for (const MemoryRow row : code_.fixpoints[instr.b].buffers)
     f.buffers.push_back(resolve(row, frame));
   f.before.clear();
-  for (const MemoryRow row : f.buffers) f.before.push_back(buffers_[row]);
+  for (const MemoryRow row : f.buffers)
+    f.before.emplace_back(buffers_[row].begin(), buffers_[row].end());
   release_grid(pc + 1);
 }
 
@@ -178,9 +179,10 @@ void Machine::end_fixpoint_pass(const Instr& instr, Pc pc) {
   ++f.passes;
   bool same = true;
   for (size_t k = 0; k < f.buffers.size(); ++k) {
-    if (f.before[k] == buffers_[f.buffers[k]]) continue;
+    const std::span<const std::byte> now = buffers_[f.buffers[k]];
+    if (std::ranges::equal(f.before[k], now)) continue;
     same = false;
-    f.before[k] = buffers_[f.buffers[k]];
+    f.before[k].assign(now.begin(), now.end());
   }
   if (!same && f.passes < f.most) {
     release_grid(instr.target);
@@ -265,7 +267,7 @@ Result<void> Machine::collective(const CollectiveInfo& info, const uint64_t* fra
         .context = {},
         .at = p.position_of(info.stmt),
         .diagnostics = {}});
-  if (src != dst) buffers_[dst] = buffers_[src];
+  if (src != dst) std::ranges::copy(buffers_[src], buffers_[dst].begin());
   return {};
 }
 

@@ -80,7 +80,7 @@ Result<Outcome> run_checked(const check::CheckedProgram& checked,
 
   const Code code = compile(checked);
   std::vector<std::vector<std::byte>> buffers = make_buffers(checked, *launch, inputs);
-  Machine machine(checked, code, *launch, options, buffers);
+  Machine machine(checked, code, *launch, options, {buffers.begin(), buffers.end()});
 
   uint32_t iterations = 0;
   bool converged = false;

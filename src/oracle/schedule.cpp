@@ -26,12 +26,12 @@ constexpr uint64_t kMostShuffled = uint64_t{1} << 20;
 
 Machine::Machine(const check::CheckedProgram& checked, const Code& code,
                  const check::Launch& launch, const Options& options,
-                 std::vector<std::vector<std::byte>>& buffers, Slice slice)
+                 std::vector<std::span<std::byte>> buffers, Slice slice)
     : checked_(checked),
       code_(code),
       launch_(launch),
       options_(options),
-      buffers_(buffers),
+      buffers_(std::move(buffers)),
       tables_(code.tables),
       lanes_per_group_(launch.lanes_per_workgroup()),
       slice_(std::move(slice)),

@@ -246,7 +246,8 @@ class GroupRun {
     slice.first = group_;
     slice.count = 1;
     slice.agreed = agreed_buffers(s_.plan, segment);
-    oracle::Machine machine(segment.program, code->second, launch, options, memory, slice);
+    oracle::Machine machine(segment.program, code->second, launch, options,
+                            {memory.begin(), memory.end()}, slice);
     const Result<void> done = machine.run_pass();
     for (size_t i = 0; i < memory.size(); ++i) memory[i].swap(place(i));
     if (!done) return std::unexpected(done.error());
@@ -584,7 +585,8 @@ class GridRun {
         }
     };
     const oracle::Options options = oracle_options(options_);
-    oracle::Machine machine(segment.program, compiled, launch, options, memory, slice);
+    oracle::Machine machine(segment.program, compiled, launch, options,
+                            {memory.begin(), memory.end()}, slice);
     const Result<void> done = machine.run_pass();
     if (machine.disagreements() != 0)
       return std::unexpected(internal("lanes disagree about a uniform value"));
@@ -689,7 +691,7 @@ Ran run_source(const check::CheckedProgram& source, std::span<const Bytes> input
     return handler(reports);
   };
   const oracle::Code code = oracle::compile(source);
-  oracle::Machine machine(source, code, *launch, o, ran.buffers);
+  oracle::Machine machine(source, code, *launch, o, {ran.buffers.begin(), ran.buffers.end()});
   if (auto ok = machine.run_pass(); !ok) ran.error = ok.error();
   oracle::Outcome totals = machine.take_totals();
   ran.resumed = std::move(totals.resumed);

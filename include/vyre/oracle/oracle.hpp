@@ -19,6 +19,7 @@
 #include "vyre/base/result.hpp"
 #include "vyre/check/check.hpp"
 #include "vyre/check/launch.hpp"
+#include "vyre/ir/host.hpp"
 
 namespace vyre::oracle {
 
@@ -31,27 +32,13 @@ enum class Schedule : uint8_t {
 };
 std::string_view name_of(Schedule schedule);
 
-// What trap() told: sorted by lane wherever there are several.
-struct TrapReport {
-  uint16_t tag = 0;
-  uint32_t value = 0;
-  uint32_t lane = 0;  // global lane id
-  Position at;
-  friend bool operator==(const TrapReport&, const TrapReport&) = default;
-};
+using vyre::FixpointReport;
+using vyre::HandlerBuffers;
+using vyre::TrapReport;
 
 // What ends a dispatch when nobody resumes a trap, and when a fixpoint is asked for 0 passes.
 Error trapped_error(const TrapReport& report);
 Error zero_passes_error(uint32_t lane, Position at);
-
-// The memory of the dispatch while a resume handler runs.
-class HandlerBuffers {
- public:
-  virtual ~HandlerBuffers() = default;
-  [[nodiscard]] virtual std::span<const std::byte> read(ir::BufferId buffer) const = 0;
-  // Empty unless the buffer is `inout`, `out` or `persistent`.
-  [[nodiscard]] virtual std::span<std::byte> write(ir::BufferId buffer) = 0;
-};
 
 struct Progress {
   uint64_t statements = 0;       // executed so far, over all lanes
@@ -74,8 +61,7 @@ struct Options {
   uint64_t max_races = 100;                   // different ones listed; the rest is counted
   const std::atomic<bool>* cancel = nullptr;  // set by the caller: stop soon
   std::function<void(const Progress&)> on_progress = {};  // now and then
-  // Called at each resume that has reports, with those reports. An error ends the dispatch.
-  std::function<Result<void>(std::span<const TrapReport>, HandlerBuffers&)> on_resume = {};
+  TrapHandler on_resume = {};
 };
 
 // Two accesses to one element that nothing orders, at least one of them a write, not both atomic.
@@ -95,11 +81,6 @@ struct Race {
 std::string_view name_of(Race::Access access);
 // One line: what, where, by whom.
 std::string to_string(const Race& race);
-
-struct FixpointReport {
-  uint32_t passes = 0;
-  bool converged = false;
-};
 
 struct Outcome {
   std::vector<std::vector<std::byte>> buffers;  // final contents by BufferId; empty for shared ones

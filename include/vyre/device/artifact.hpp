@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled code on its way to a device: one module with many entries. The bytes are all that a
+// cache has to keep; what people read about (names, positions) is added anew from the program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vyre/base/digest.hpp"
+#include "vyre/check/check.hpp"
+#include "vyre/device/capabilities.hpp"
+
+namespace vyre::device {
+
+// Shared memory of a workgroup at the edges of a launch. What is not restored starts as zeros.
+struct SharedEdge {
+  ir::BufferId buffer;
+  bool restore = false;
+  bool save = false;  // when all lanes of the workgroup are done
+};
+
+// One kernel.
+struct Entry {
+  std::string name;  // "bfs, segment 2"
+  uint32_t arguments = 0;
+  std::vector<SharedEdge> shared;
+  bool barriers_inside = false;  // over the grid: all workgroups have to run at once
+  std::vector<std::string> regions;
+
+  // Format::Program: the program itself, as it was checked. It is not code: it stays in this
+  // process and is shared with the plan it comes from.
+  std::shared_ptr<const check::CheckedProgram> program;
+  ir::LocalId live;    // valid: false in lanes that only walk along to barriers
+  bool whole = false;  // grid barriers, fixpoints, resumes and collectives as the source has them
+};
+
+struct Artifact {
+  Format format = Format::Program;
+  std::vector<std::byte> code;
+  std::vector<Entry> entries;
+  Digest key;
+};
+
+}  // namespace vyre::device

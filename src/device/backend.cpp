@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vyre/device/backend.hpp"
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "device/check_steps.hpp"
+#include "vyre/device/buffer.hpp"
+
+namespace vyre::device {
+
+namespace {
+
+Error error(ErrorCode code, std::string message) {
+  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
+}
+
+std::atomic<uint64_t> g_next_instance = 1;
+
+Error stale(std::string_view what, const Backend& owner, uint32_t generation,
+            const Backend& used_with) {
+  if (&owner != &used_with)
+    return error(ErrorCode::StaleHandle,
+                 fmt::format("{} of device `{}` (instance {}) is used with device `{}` (instance "
+                             "{}). Fix: make it on the device that uses it",
+                             what, owner.info().id, owner.instance(), used_with.info().id,
+                             used_with.instance()));
+  return error(ErrorCode::StaleHandle,
+               fmt::format("{} of device `{}` is from generation {}, and the device is in "
+                           "generation {} since its recovery. Fix: make it again after recover()",
+                           what, owner.info().id, generation, owner.generation()));
+}
+
+}  // namespace
+
+std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::Gpu: return "gpu";
+    case Kind::Cpu: return "cpu";
+    case Kind::Oracle: return "oracle";
+    case Kind::Null: return "null";
+  }
+  VYRE_CHECK(false && "a Kind outside its enumeration");
+}
+
+Backend::Backend(BackendInfo info)
+    : info_(std::move(info)), instance_(g_next_instance.fetch_add(1)) {}
+
+Backend::~Backend() = default;
+
+Result<void> Backend::check_usable() const {
+  if (!is_lost()) return {};
+  const std::scoped_lock lock(loss_mutex_);
+  return std::unexpected(loss_);
+}
+
+// The first loss is kept; what other threads run into meanwhile is the same one.
+template <class T>
+Result<T> Backend::note_loss(Result<T> result) {
+  if (result || result.error().code != ErrorCode::DeviceLost) return result;
+  const std::scoped_lock lock(loss_mutex_);
+  if (!lost_.load(std::memory_order_relaxed)) {
+    loss_ = result.error();
+    loss_described_ = false;
+    losses_.fetch_add(1, std::memory_order_relaxed);
+    lost_.store(true, std::memory_order_release);
+  }
+  return std::unexpected(loss_);
+}
+
+void Backend::describe_loss(const std::vector<std::string>& context) {
+  const std::scoped_lock lock(loss_mutex_);
+  if (!lost_.load(std::memory_order_relaxed) || loss_described_) return;
+  loss_.context.insert(loss_.context.end(), context.begin(), context.end());
+  loss_described_ = true;
+}
+
+Result<Buffer> Backend::allocate(uint64_t bytes, Memory kind) {
+  const std::shared_lock lock(life_);
+  if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
+  const uint64_t most = info_.capabilities.storage_buffer_bytes;
+  if (most != 0 && bytes > most)
+    return std::unexpected(error(
+        ErrorCode::LimitExceeded,
+        fmt::format("a buffer of {} bytes is larger than device `{}` allows ({} bytes). Fix: use "
+                    "smaller buffers",
+                    bytes, info_.id, most)));
+  const auto handle = note_loss(do_allocate(bytes, kind));
+  if (!handle) return std::unexpected(handle.error());
+  VYRE_CHECK(handle->valid());
+  try {
+    Buffer buffer;
+    buffer.owned_ =
+        std::make_unique<Buffer::Owned>(shared_from_this(), *handle, bytes, kind, generation());
+    return buffer;
+  } catch (...) {
+    do_release(*handle);
+    throw;
+  }
+}
+
+Result<void> Backend::transfer(std::span<const Transfer> transfers) {
+  const std::shared_lock lock(life_);
+  if (auto ok = check_usable(); !ok) return ok;
+  return note_loss(do_transfer(transfers));
+}
+
+Result<LoadedArtifact> Backend::load(const Artifact& artifact) {
+  const std::shared_lock lock(life_);
+  if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
+  if (!info_.capabilities.formats.contains(artifact.format))
+    return std::unexpected(error(
+        ErrorCode::Unsupported,
+        fmt::format("device `{}` does not load code of format `{}`, only {}. Fix: compile for this "
+                    "device",
+                    info_.id, name_of(artifact.format), to_string(info_.capabilities.formats))));
+  LoadedArtifact loaded;
+  auto code = note_loss(do_load(artifact));
+  if (!code) return std::unexpected(code.error());
+  VYRE_CHECK(code->handle.valid() && code->max_resident_groups.size() == artifact.entries.size());
+  loaded.backend_ = shared_from_this();
+  loaded.handle_ = code->handle;
+  loaded.generation_ = generation();
+  loaded.max_resident_groups_ = std::move(code->max_resident_groups);
+  loaded.native_ = std::move(code->native);
+  return loaded;
+}
+
+Result<Ticket> Backend::submit(const Submission& submission) {
+  const std::shared_lock lock(life_);
+  if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_steps(submission.steps, info_); !ok) return std::unexpected(ok.error());
+  return note_loss(do_submit(submission));
+}
+
+Result<Completion> Backend::wait(Ticket ticket, Deadline deadline) {
+  const std::shared_lock lock(life_);
+  if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
+  return note_loss(do_wait(ticket, deadline));
+}
+
+Result<void> Backend::recover() {
+  const std::unique_lock lock(life_);
+  if (auto ok = do_recover(); !ok) return ok;
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+  const std::scoped_lock loss_lock(loss_mutex_);
+  loss_ = {};
+  lost_.store(false, std::memory_order_release);
+  return {};
+}
+
+void Backend::release(Handle handle, uint32_t generation) noexcept {
+  const std::shared_lock lock(life_);
+  if (generation == this->generation()) do_release(handle);
+}
+
+// ---- buffers
+
+Buffer::Owned::~Owned() {
+  for (uint32_t n = uses.load(std::memory_order_acquire); n != 0;
+       n = uses.load(std::memory_order_acquire))
+    uses.wait(n, std::memory_order_acquire);
+  backend->release(handle, generation);
+}
+
+Buffer::Use::Use(const Buffer& buffer) {
+  if (!buffer.owned_) return;
+  uses_ = &buffer.owned_->uses;
+  uses_->fetch_add(1, std::memory_order_relaxed);
+}
+// The last use may let a destructor go on: nothing of the buffer is touched after the count, but
+// the address, which notify_all only compares.
+void Buffer::Use::end() noexcept {
+  std::atomic<uint32_t>* const uses = std::exchange(uses_, nullptr);
+  if (uses == nullptr) return;
+  if (uses->fetch_sub(1, std::memory_order_release) == 1) uses->notify_all();
+}
+Buffer::Use& Buffer::Use::operator=(Use&& other) noexcept {
+  if (this != &other) {
+    end();
+    uses_ = std::exchange(other.uses_, nullptr);
+  }
+  return *this;
+}
+
+Result<void> Buffer::check_owner(const Backend& backend) const {
+  if (!valid())
+    return std::unexpected(error(ErrorCode::InvalidArgument,
+                                 "a buffer that is empty (moved from or freed) is given as an "
+                                 "argument. Fix: allocate it first"));
+  if (owned_->backend.get() != &backend || owned_->generation != backend.generation())
+    return std::unexpected(stale("a buffer", *owned_->backend, owned_->generation, backend));
+  return {};
+}
+
+Result<Region> Buffer::region(uint64_t offset, uint64_t bytes) const {
+  if (offset > this->bytes() || bytes > this->bytes() - offset)
+    return std::unexpected(
+        error(ErrorCode::InvalidArgument,
+              fmt::format("bytes {} to {} are outside a buffer of {} bytes. Fix: keep offset and "
+                          "length within the buffer",
+                          offset, static_cast<unsigned __int128>(offset) + bytes, this->bytes())));
+  return Region{handle(), offset, bytes};
+}
+
+// ---- loaded code
+
+LoadedArtifact::LoadedArtifact(LoadedArtifact&& other) noexcept
+    : backend_(std::move(other.backend_)),
+      handle_(std::exchange(other.handle_, {})),
+      generation_(other.generation_),
+      max_resident_groups_(std::move(other.max_resident_groups_)),
+      native_(std::move(other.native_)) {}
+
+LoadedArtifact& LoadedArtifact::operator=(LoadedArtifact&& other) noexcept {
+  if (this == &other) return *this;
+  LoadedArtifact old(std::move(*this));
+  backend_ = std::move(other.backend_);
+  handle_ = std::exchange(other.handle_, {});
+  generation_ = other.generation_;
+  max_resident_groups_ = std::move(other.max_resident_groups_);
+  native_ = std::move(other.native_);
+  return *this;
+}
+
+LoadedArtifact::~LoadedArtifact() {
+  if (backend_) backend_->release(handle_, generation_);
+}
+
+Result<void> LoadedArtifact::check_owner(const Backend& backend) const {
+  if (backend_.get() != &backend || generation_ != backend.generation())
+    return std::unexpected(stale("a pipeline", *backend_, generation_, backend));
+  return {};
+}
+
+}  // namespace vyre::device
