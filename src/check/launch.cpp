@@ -386,11 +386,30 @@ Result<Launch> resolve_launch(const CheckedProgram& checked, const LaunchRequest
 
 std::span<const std::byte> returned_bytes(const CheckedProgram& checked, BufferId buffer,
                                           std::span<const std::byte> contents) {
+  const ByteRange range = returned_range(checked, buffer, contents.size());
+  return contents.subspan(range.offset, range.bytes);
+}
+
+ByteRange returned_range(const CheckedProgram& checked, BufferId buffer, uint64_t bytes) {
   const auto& range = checked.buffers[buffer.index()].range_bytes;
-  if (!range) return contents;
-  const size_t first = std::min<uint64_t>(range->first, contents.size());
-  const size_t last = std::clamp<uint64_t>(range->second, first, contents.size());
-  return contents.subspan(first, last - first);
+  if (!range) return {0, bytes};
+  const uint64_t first = std::min(range->first, bytes);
+  return {first, std::clamp(range->second, first, bytes) - first};
+}
+
+std::vector<bool> read_by_host(const CheckedProgram& checked) {
+  const Program& p = checked.program;
+  std::vector<bool> read(p.buffers.size());
+  const auto look = [&](const auto& self, ExprId id) -> void {
+    if (!id.valid()) return;
+    if (const auto* load = std::get_if<Load>(&p[id]))
+      if (load->memory.kind == Memory::Kind::Buffer) read[load->memory.buffer().index()] = true;
+    for_each_operand(p, p[id], [&](ExprId operand) { self(self, operand); });
+  };
+  for (size_t i = 0; i < Program::axes(p.over); ++i) look(look, p.over[i]);
+  for (const Buffer& buffer : p.buffers) look(look, buffer.size);
+  for (const Require& require : p.require_list) look(look, require.condition);
+  return read;
 }
 
 }  // namespace vyre::check

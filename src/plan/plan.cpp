@@ -68,10 +68,6 @@ std::optional<uint32_t> Plan::find_hidden(Hidden::Kind kind) const {
   return std::nullopt;
 }
 
-bool contains_grid_barrier(const check::CheckedProgram& checked) {
-  return checked.has_grid_barrier;
-}
-
 namespace {
 
 Plan whole_program(const check::CheckedProgram& checked, Route route) {
@@ -90,6 +86,18 @@ Plan whole_program(const check::CheckedProgram& checked, Route route) {
   plan.steps.push_back({LaunchStep{0}});
   return plan;
 }
+
+}  // namespace
+
+Plan whole_plan(const check::CheckedProgram& checked) {
+  return whole_program(checked, Route::Native);
+}
+
+bool contains_grid_barrier(const check::CheckedProgram& checked) {
+  return checked.has_grid_barrier;
+}
+
+namespace {
 
 // Places at which the source meets over the grid; a load and a fixpoint have two each.
 uint32_t count_barriers(const Draft& d) {

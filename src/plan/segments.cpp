@@ -463,6 +463,13 @@ class SegmentMaker {
             const auto& s = std::get<Collective>(d_.p[x.stmt]);
             CollectiveStep step;
             step.op = s.op;
+            step.reduce = s.reduce;
+            const auto constant = [&](ExprId e) {
+              const auto value = e.valid() ? check::evaluate_constant(d_.c, e) : std::nullopt;
+              return value ? static_cast<uint32_t>(value->bits) : 0;
+            };
+            step.root = constant(s.root);
+            step.group = constant(s.group);
             step.src = s.src.buffer();
             if (s.dst.valid()) step.dst = s.dst.buffer();
             step.at = d_.p.position_of(x.stmt);

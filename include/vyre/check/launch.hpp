@@ -46,4 +46,15 @@ Result<Launch> resolve_launch(const CheckedProgram& checked, const LaunchRequest
 std::span<const std::byte> returned_bytes(const CheckedProgram& checked, ir::BufferId buffer,
                                           std::span<const std::byte> contents);
 
+// The same as an offset and a length, for a buffer of so many bytes.
+struct ByteRange {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+ByteRange returned_range(const CheckedProgram& checked, ir::BufferId buffer, uint64_t bytes);
+
+// By BufferId: whether a host expression (`over`, `@count`, `require`) reads its contents, so that
+// they have to be the caller's bytes.
+std::vector<bool> read_by_host(const CheckedProgram& checked);
+
 }  // namespace vyre::check

@@ -173,7 +173,9 @@ struct ResumeStep {
 };
 struct CollectiveStep {
   ir::CollectiveOp op = ir::CollectiveOp::AllReduce;
-  ir::BufferId src, dst;
+  ir::ReduceOp reduce = ir::ReduceOp::Add;
+  uint32_t root = 0, group = 0;
+  ir::BufferId src, dst;  // dst: not valid if the operation is in place
   Position at;
   bool sure = false;  // takes part even if no lane is left
 };
@@ -231,6 +233,8 @@ struct PlanOptions {
 // Fails if asked for a native route in checked mode (Unsupported), or if the segments together
 // would be of absurd size (LimitExceeded).
 Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& options = {});
+// For devices that run sources: one launch of the program with its barriers.
+Plan whole_plan(const check::CheckedProgram& checked);
 
 // Scope workgroup: the phases between workgroup barriers of a segment (or of any program without a
 // grid barrier), for backends that run the lanes of a workgroup one after the other. Shared buffers

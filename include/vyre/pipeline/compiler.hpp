@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a checked program to code that is loaded on a device, once: a compiler belongs to an open
+// device and answers from memory or disk what it has compiled before.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "vyre/base/digest.hpp"
+#include "vyre/base/result.hpp"
+#include "vyre/base/trace.hpp"
+#include "vyre/check/check.hpp"
+#include "vyre/check/launch.hpp"
+#include "vyre/device/backend.hpp"
+#include "vyre/device/buffer.hpp"
+#include "vyre/device/telemetry.hpp"
+#include "vyre/pipeline/audit.hpp"
+#include "vyre/pipeline/disk_cache.hpp"
+#include "vyre/plan/plan.hpp"
+
+namespace vyre::pipeline {
+
+// Every option that reaches code generation, and nothing else.
+struct Policy {
+  plan::Route route = plan::Route::Native;
+  bool checked = false;
+  std::optional<check::Axes> workgroup{};  // instead of the program's
+  uint32_t ulp_budget = 0;
+  std::string profile{};
+  bool speculation = false;
+  bool persistent_threads = false;
+  friend bool operator==(const Policy&, const Policy&) = default;
+};
+using Fields = std::vector<std::pair<std::string, std::string>>;
+Fields describe(const Policy& policy);
+
+// Of the sources that decide about code: equal ids give equal code.
+std::string_view compiler_build_id();
+
+// A program with the digest of its canonical bytes.
+struct Source {
+  std::shared_ptr<const check::CheckedProgram> program;
+  Digest digest;
+};
+Source make_source(std::shared_ptr<const check::CheckedProgram> program);
+
+// What the runtime part of a key is made from.
+Fields describe_runtime(const device::BackendInfo& info, std::string_view build_id);
+CacheKey make_key(const Source& source, const Policy& policy, const device::BackendInfo& info,
+                  std::string_view build_id);
+
+// The device's limits and features, before anything is generated: InvalidProgram without a region
+// around the top level, LimitExceeded, Unsupported. The grid is checked at each dispatch.
+Result<void> check_device_limits(const check::CheckedProgram& program,
+                                 const std::optional<check::Axes>& workgroup,
+                                 const device::BackendInfo& info);
+Result<void> check_grid_limits(const check::Launch& launch, const device::BackendInfo& info);
+
+// A program on one route.
+struct Variant {
+  Policy policy;
+  CacheKey key;
+  std::shared_ptr<const plan::Plan> plan;
+  std::vector<device::Entry> entries;
+  Digest code_digest;
+  uint64_t code_bytes = 0;
+  device::LoadedArtifact loaded;
+
+  // Of all its entries together.
+  [[nodiscard]] uint64_t max_resident_groups() const;
+};
+
+struct CompilerOptions {
+  size_t memory_entries = 512;
+  uint64_t memory_bytes = uint64_t{256} << 20;
+  std::shared_ptr<DiskCache> disk{};  // none: only memory
+  std::string build_id{};             // empty: compiler_build_id()
+};
+
+class Compiler {
+ public:
+  Compiler(std::shared_ptr<device::Backend> backend, device::Telemetry& telemetry,
+           CompilerOptions options);
+
+  struct Found {
+    std::shared_ptr<const Variant> variant;
+    CacheHit hit = CacheHit::Unknown;
+  };
+  // Several threads that ask for one key at once compile it once.
+  Result<Found> get(const Source& source, const Policy& policy, Trace* trace = nullptr);
+
+  [[nodiscard]] CacheKey key(const Source& source, const Policy& policy) const;
+  [[nodiscard]] std::string_view build_id() const { return options_.build_id; }
+  [[nodiscard]] CacheAudit audit() const;
+  // Why a key is not in memory or on disk; nothing if it is.
+  [[nodiscard]] std::optional<MissReason> why(const CacheKey& key) const;
+  struct MemoryUse {
+    size_t entries = 0;
+    uint64_t bytes = 0;
+  };
+  [[nodiscard]] MemoryUse memory() const;
+  // Forgets what is in memory, after a recovery.
+  void clear_memory();
+
+ private:
+  struct Kept {
+    CacheKey key;
+    std::shared_ptr<const Variant> variant;
+  };
+
+  std::shared_ptr<const Variant> find_in_memory(const CacheKey& key);
+  void keep(const std::shared_ptr<const Variant>& variant);
+  Result<Found> make(const Source& source, const Policy& policy, const CacheKey& key, Trace* trace);
+
+  std::shared_ptr<device::Backend> backend_;
+  device::Telemetry& telemetry_;
+  CompilerOptions options_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable compiled_;
+  std::set<CacheKey> compiling_;
+  std::list<Kept> kept_;  // most recently used first
+  std::map<CacheKey, std::list<Kept>::iterator> by_key_;
+  uint64_t kept_bytes_ = 0;
+  CacheAudit audit_;
+};
+
+}  // namespace vyre::pipeline

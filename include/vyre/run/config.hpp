@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a program is compiled and dispatched. Every field is optional: a config given with a call
+// overrides the one given at compile time field by field.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "vyre/base/result.hpp"
+#include "vyre/check/launch.hpp"
+#include "vyre/device/buffer.hpp"
+#include "vyre/device/communicator.hpp"
+#include "vyre/ir/host.hpp"
+
+namespace vyre::run {
+
+// Of something a device may or may not be able to do.
+enum class Choice : uint8_t { Auto, Force, Disable };
+std::string_view name_of(Choice choice);
+enum class Cooperative : uint8_t { Auto, Require };
+std::string_view name_of(Cooperative cooperative);
+
+// The grid is in a buffer: three u32, read when the dispatch starts.
+struct GridFrom {
+  const device::Buffer* buffer = nullptr;
+  uint64_t offset = 0;  // a multiple of 4
+  friend bool operator==(const GridFrom&, const GridFrom&) = default;
+};
+
+using ProgressFunction = std::function<void(uint64_t done, uint64_t of)>;
+
+// X(type, name). Handlers are shared and immutable, so that a config can be copied and compared and
+// a pending dispatch keeps what it needs.
+// clang-format off
+#define VYRE_CONFIG_FIELDS(X)                                                                        \
+  X(std::string,                             profile)             /* name of a set of tuning choices */ \
+  X(uint32_t,                                ulp_budget)          /* 0: strict */                     \
+  X(std::chrono::nanoseconds,                timeout)             /* of the whole call; 0: none */    \
+  X(std::string,                             label)               /* for traces and errors */         \
+  X(uint64_t,                                max_state_bytes)     /* saved across grid barriers */    \
+  X(uint64_t,                                max_output_bytes)                                        \
+  X(check::Axes,                             workgroup)                                               \
+  X(check::Axes,                             grid)                /* workgroups */                    \
+  X(GridFrom,                                grid_from)                                               \
+  X(uint32_t,                                fixpoint_iterations) /* of the whole program */          \
+  X(Choice,                                  speculation)                                             \
+  X(Choice,                                  persistent_thread)                                       \
+  X(Cooperative,                             cooperative)                                             \
+  X(bool,                                    checked)             /* out of bounds is an error */     \
+  X(std::shared_ptr<const TrapHandler>,      trap_handler)                                            \
+  X(uint32_t,                                queue)                                                   \
+  X(device::Communicator*,                   communicator)        /* the ranks of a job */            \
+  X(const std::atomic<bool>*,                cancel)              /* set it to stop with Timeout */   \
+  X(std::shared_ptr<const ProgressFunction>, progress)
+// clang-format on
+
+struct DispatchConfig {
+#define VYRE_FIELD(type, name) std::optional<type> name{};
+  VYRE_CONFIG_FIELDS(VYRE_FIELD)
+#undef VYRE_FIELD
+  friend bool operator==(const DispatchConfig&, const DispatchConfig&) = default;
+};
+
+// `over` wins where it says something. grid and grid_from exclude each other: one of `over` takes
+// the place of the other of `base`.
+DispatchConfig merge(const DispatchConfig& base, const DispatchConfig& over);
+
+// InvalidArgument: fixpoint_iterations 0, grid and grid_from together, an offset that is not a
+// multiple of 4, a queue that is not there.
+inline constexpr uint32_t kQueues = 64;
+Result<void> check_config(const DispatchConfig& config);
+
+// The fields that are set, as text, for manifests; handlers and buffers are named, not shown.
+std::vector<std::pair<std::string, std::string>> describe(const DispatchConfig& config);
+
+}  // namespace vyre::run

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/codegen.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "vyre/ir/binary.hpp"
+
+namespace vyre::codegen {
+
+using device::Format;
+
+namespace {
+
+std::unexpected<Error> unsupported(std::string message) {
+  return std::unexpected(Error{.code = ErrorCode::Unsupported,
+                               .message = std::move(message),
+                               .context = {},
+                               .at = {},
+                               .diagnostics = {}});
+}
+
+void append_u32(std::vector<std::byte>& out, uint32_t value) {
+  const size_t at = out.size();
+  out.resize(at + 4);
+  std::memcpy(out.data() + at, &value, 4);
+}
+
+// For devices that interpret programs: the segments in their canonical form, and what stands beside
+// them.
+std::vector<std::byte> emit_programs(const plan::Plan& plan) {
+  std::vector<std::byte> out;
+  append_u32(out, static_cast<uint32_t>(plan.segments.size()));
+  for (const plan::Segment& segment : plan.segments) {
+    const std::vector<std::byte> program = ir::encode(segment.program.program);
+    append_u32(out, static_cast<uint32_t>(program.size()));
+    out.insert(out.end(), program.begin(), program.end());
+    append_u32(out, segment.live.value);
+    append_u32(out, static_cast<uint32_t>(segment.shared.size()));
+    for (const plan::SharedUse& use : segment.shared) {
+      append_u32(out, use.buffer.value);
+      append_u32(out, (use.restore ? 1U : 0U) | (use.save ? 2U : 0U));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Format> choose_format(const device::FormatSet& formats, std::string_view device) {
+  if (formats.contains(Format::Program)) return Format::Program;
+  return unsupported(
+      fmt::format("device `{}` loads {}, and this build generates code for none of these. Fix: use "
+                  "a build with the code generator of this device, or another device",
+                  device, to_string(formats)));
+}
+
+std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& plan,
+                                      std::string_view program_name) {
+  std::vector<device::Entry> entries;
+  for (size_t i = 0; i < plan->segments.size(); ++i) {
+    const plan::Segment& segment = plan->segments[i];
+    device::Entry entry;
+    entry.name = plan->whole ? std::string(program_name)
+                             : fmt::format("{}, segment {}", program_name, i);
+    entry.arguments = static_cast<uint32_t>(segment.arguments.size());
+    for (const plan::SharedUse& use : segment.shared)
+      entry.shared.push_back({use.buffer, use.restore, use.save});
+    entry.barriers_inside =
+        segment.barriers_inside || (plan->whole && segment.program.has_grid_barrier);
+    entry.regions = segment.regions;
+    entry.program = std::shared_ptr<const check::CheckedProgram>(plan, &segment.program);
+    entry.live = segment.live;
+    entry.whole = plan->whole;
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+Result<std::vector<std::byte>> emit(Format format, const plan::Plan& plan) {
+  if (format == Format::Program) return emit_programs(plan);
+  return unsupported(fmt::format("there is no code generator for format `{}`. Fix: use another "
+                                 "device",
+                                 name_of(format)));
+}
+
+}  // namespace vyre::codegen

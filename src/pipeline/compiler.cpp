@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vyre/pipeline/compiler.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "codegen/codegen.hpp"
+#include "vyre/ir/binary.hpp"
+
+namespace vyre::pipeline {
+
+using device::TelemetryField;
+
+namespace {
+
+Digest digest_of_fields(const Fields& fields) {
+  // Lengths keep neighbouring texts apart.
+  std::string text;
+  for (const auto& [name, value] : fields)
+    text += fmt::format("{}:{}={}:{};", name.size(), name, value.size(), value);
+  return digest_of(std::as_bytes(std::span(text)));
+}
+
+std::string axes_text(const std::optional<check::Axes>& axes) {
+  return axes ? fmt::format("{}x{}x{}", (*axes)[0], (*axes)[1], (*axes)[2]) : "of the program";
+}
+
+const char* bool_text(bool value) {
+  return value ? "true" : "false";
+}
+
+}  // namespace
+
+Fields describe(const Policy& policy) {
+  return {{"route", std::string(plan::name_of(policy.route))},
+          {"checked", bool_text(policy.checked)},
+          {"workgroup", axes_text(policy.workgroup)},
+          {"ulp_budget", std::to_string(policy.ulp_budget)},
+          {"profile", policy.profile},
+          {"speculation", bool_text(policy.speculation)},
+          {"persistent_threads", bool_text(policy.persistent_threads)}};
+}
+
+Source make_source(std::shared_ptr<const check::CheckedProgram> program) {
+  Source source;
+  source.digest = ir::digest_of(program->program);
+  source.program = std::move(program);
+  return source;
+}
+
+Fields describe_runtime(const device::BackendInfo& info, std::string_view build_id) {
+  Fields fields = {{"compiler", std::string(build_id)},
+                   {"backend", info.id.substr(0, info.id.find(':'))},
+                   {"version", info.version},
+                   {"kind", std::string(device::name_of(info.kind))},
+                   {"signature", info.signature}};
+  for (const auto& [name, value] : device::describe(info.capabilities))
+    fields.emplace_back(name, value);
+  return fields;
+}
+
+CacheKey make_key(const Source& source, const Policy& policy, const device::BackendInfo& info,
+                  std::string_view build_id) {
+  return {.program = source.digest,
+          .policy = digest_of_fields(describe(policy)),
+          .runtime = digest_of_fields(describe_runtime(info, build_id))};
+}
+
+uint64_t Variant::max_resident_groups() const {
+  uint64_t least = ~uint64_t{0};
+  for (uint32_t i = 0; i < entries.size(); ++i)
+    least = std::min(least, loaded.max_resident_groups(i));
+  return least;
+}
+
+Compiler::Compiler(std::shared_ptr<device::Backend> backend, device::Telemetry& telemetry,
+                   CompilerOptions options)
+    : backend_(std::move(backend)), telemetry_(telemetry), options_(std::move(options)) {
+  if (options_.build_id.empty()) options_.build_id = compiler_build_id();
+}
+
+CacheKey Compiler::key(const Source& source, const Policy& policy) const {
+  return make_key(source, policy, backend_->info(), options_.build_id);
+}
+
+CacheAudit Compiler::audit() const {
+  const std::scoped_lock lock(mutex_);
+  return audit_;
+}
+
+Compiler::MemoryUse Compiler::memory() const {
+  const std::scoped_lock lock(mutex_);
+  return {kept_.size(), kept_bytes_};
+}
+
+void Compiler::clear_memory() {
+  std::list<Kept> old;  // unloaded outside of the lock
+  const std::scoped_lock lock(mutex_);
+  old.swap(kept_);
+  by_key_.clear();
+  kept_bytes_ = 0;
+}
+
+std::optional<MissReason> Compiler::why(const CacheKey& key) const {
+  bool any = false;
+  bool policy = false;
+  bool runtime = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (by_key_.contains(key)) return std::nullopt;
+    for (const Kept& kept : kept_) {
+      any = true;
+      if (kept.key.program != key.program) continue;
+      policy = policy || kept.key.runtime == key.runtime;
+      runtime = runtime || kept.key.policy == key.policy;
+    }
+  }
+  if (options_.disk && options_.disk->state() != CacheState::Off) return options_.disk->why(key);
+  if (policy) return MissReason::Policy;
+  if (runtime) return MissReason::Runtime;
+  return any ? MissReason::Program : MissReason::Empty;
+}
+
+std::shared_ptr<const Variant> Compiler::find_in_memory(const CacheKey& key) {
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end()) return nullptr;
+  if (!found->second->variant->loaded.check_owner(*backend_)) {
+    // From before a recovery.
+    kept_bytes_ -= found->second->variant->code_bytes;
+    kept_.erase(found->second);
+    by_key_.erase(found);
+    return nullptr;
+  }
+  kept_.splice(kept_.begin(), kept_, found->second);
+  return found->second->variant;
+}
+
+void Compiler::keep(const std::shared_ptr<const Variant>& variant) {
+  kept_.push_front({variant->key, variant});
+  by_key_[variant->key] = kept_.begin();
+  kept_bytes_ += variant->code_bytes;
+  while (kept_.size() > 1 &&
+         (kept_.size() > options_.memory_entries || kept_bytes_ > options_.memory_bytes)) {
+    kept_bytes_ -= kept_.back().variant->code_bytes;
+    by_key_.erase(kept_.back().key);
+    kept_.pop_back();
+  }
+}
+
+Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy, Trace* trace) {
+  const CacheKey key = this->key(source, policy);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (auto variant = find_in_memory(key)) {
+      audit_.add(CacheHit::Yes);
+      telemetry_.add(TelemetryField::CacheHits);
+      return Found{std::move(variant), CacheHit::Yes};
+    }
+    if (!compiling_.contains(key)) break;
+    compiled_.wait(lock);
+  }
+  compiling_.insert(key);
+  lock.unlock();
+
+  // Whoever waits for this key goes on, however this ends.
+  struct Done {
+    Compiler& compiler;
+    const CacheKey& key;
+    ~Done() {
+      {
+        const std::scoped_lock again(compiler.mutex_);
+        compiler.compiling_.erase(key);
+      }
+      compiler.compiled_.notify_all();
+    }
+  } const done{*this, key};
+
+  const auto start = std::chrono::steady_clock::now();
+  Result<Found> found = make(source, policy, key, trace);
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
+  telemetry_.add(TelemetryField::CompileNs, static_cast<uint64_t>(took.count()));
+  if (!found) return found;
+  telemetry_.add(found->hit == CacheHit::Yes ? TelemetryField::CacheHits
+                                             : TelemetryField::CacheMisses);
+  lock.lock();
+  audit_.add(found->hit);
+  keep(found->variant);
+  lock.unlock();
+  return found;
+}
+
+Result<Compiler::Found> Compiler::make(const Source& source, const Policy& policy,
+                                       const CacheKey& key, Trace* trace) {
+  const device::BackendInfo& info = backend_->info();
+  const std::string& name = source.program->program.name;
+  const auto format = codegen::choose_format(info.capabilities.formats, info.id);
+  if (!format) return std::unexpected(format.error());
+
+  TraceSpan plan_span(trace, TraceCategory::Plan, name);
+  plan_span.arg("route", plan::name_of(policy.route));
+  auto planned =
+      policy.route == plan::Route::Native && info.capabilities.whole_programs
+          ? Result<plan::Plan>(plan::whole_plan(*source.program))
+          : plan::make_plan(*source.program, {.route = policy.route,
+                                              .checked = policy.checked,
+                                              .wide_index = info.capabilities.i64,
+                                              .workgroup = policy.workgroup});
+  if (!planned) return std::unexpected(planned.error());
+  plan_span.arg("segments", planned->segments.size());
+  plan_span.end();
+
+  auto variant = std::make_shared<Variant>();
+  variant->policy = policy;
+  variant->key = key;
+  variant->plan = std::make_shared<const plan::Plan>(std::move(*planned));
+  device::Artifact artifact;
+  artifact.format = *format;
+  artifact.entries = codegen::entries_of(variant->plan, name);
+  artifact.key = key.combined();
+
+  CacheHit hit = CacheHit::No;
+  DiskCache* const disk = options_.disk.get();
+  const auto look = [&] {
+    const TraceSpan span(trace, TraceCategory::Cache, "look up on disk");
+    const uint64_t corrupt = disk->stat_counters().corrupt;
+    if (auto bytes = disk->find(key)) {
+      artifact.code = std::move(*bytes);
+      hit = CacheHit::Yes;
+    }
+    telemetry_.add(TelemetryField::CacheCorrupt, disk->stat_counters().corrupt - corrupt);
+  };
+  DiskCache::Lock one_compiler;
+  if (disk != nullptr && disk->state() != CacheState::Off) {
+    look();
+    if (hit == CacheHit::No) {
+      one_compiler = disk->lock(key);
+      if (one_compiler.held()) look();
+    }
+  }
+  if (hit == CacheHit::No) {
+    const TraceSpan span(trace, TraceCategory::Compile, name);
+    auto code = codegen::emit(*format, *variant->plan);
+    if (!code) return std::unexpected(code.error());
+    artifact.code = std::move(*code);
+  }
+  variant->code_digest = digest_of(artifact.code);
+  variant->code_bytes = artifact.code.size();
+
+  {
+    TraceSpan span(trace, TraceCategory::Compile, "load " + name);
+    span.arg("bytes", artifact.code.size());
+    auto loaded = backend_->load(artifact);
+    if (!loaded) return std::unexpected(loaded.error());
+    variant->loaded = std::move(*loaded);
+  }
+  if (hit == CacheHit::No && disk != nullptr) {
+    const TraceSpan span(trace, TraceCategory::Cache, "store on disk");
+    const auto native = variant->loaded.native();
+    disk->store(key, native.empty() ? std::span<const std::byte>(artifact.code) : native,
+                fmt::format("{} on {}, {}", name, info.id, plan::name_of(policy.route)));
+  }
+  variant->entries = std::move(artifact.entries);
+  return Found{std::move(variant), hit};
+}
+
+}  // namespace vyre::pipeline

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device cannot do is refused before code is generated, with the name of the feature or the
+// two numbers.
+#include <string>
+
+#include <fmt/format.h>
+
+#include "vyre/pipeline/compiler.hpp"
+
+namespace vyre::pipeline {
+
+using namespace ir;
+
+namespace {
+
+Error error(ErrorCode code, std::string message, Position at = {}) {
+  return {.code = code,
+          .message = std::move(message),
+          .context = {},
+          .at = std::move(at),
+          .diagnostics = {}};
+}
+
+std::unexpected<Error> limit(std::string_view what, uint64_t value, uint64_t most,
+                             const device::BackendInfo& info, std::string_view fix) {
+  return std::unexpected(error(ErrorCode::LimitExceeded,
+                               fmt::format("{} ({}) is more than device `{}` allows ({}). Fix: {}",
+                                           what, value, info.id, most, fix)));
+}
+
+// The first feature that the program needs and the device lacks.
+class Features {
+ public:
+  Features(const check::CheckedProgram& checked, const device::BackendInfo& info)
+      : c_(checked), can_(info.capabilities), info_(info) {}
+
+  Result<void> run() {
+    for (uint32_t i = 0; i < c_.program.buffers.size(); ++i)
+      of_type(c_.program.buffers[i].element, c_.program.position_of(BufferId{i}));
+    for (uint32_t i = 0; i < c_.program.exprs.size(); ++i) of_expr(ExprId{i});
+    if (!missing_) return {};
+    return std::unexpected(*missing_);
+  }
+
+ private:
+  void need(bool can, std::string_view feature, const Position& at) {
+    if (can || missing_) return;
+    missing_ = error(ErrorCode::Unsupported,
+                     fmt::format("the program needs {}, which device `{}` does not have. Fix: use "
+                                 "another device, or avoid it in the program",
+                                 feature, info_.id),
+                     at);
+  }
+
+  void of_type(Type type, const Position& at) {
+    switch (type) {
+      case Type::U64:
+      case Type::I64: need(can_.i64, "64-bit integers (i64)", at); break;
+      case Type::F64: need(can_.f64, "f64", at); break;
+      case Type::F16: need(can_.f16_storage, "f16 in buffers (f16_storage)", at); break;
+      case Type::BF16: need(can_.bf16_storage, "bf16 in buffers (bf16_storage)", at); break;
+      case Type::U8:
+      case Type::I8: need(can_.storage_8bit, "8-bit integers in buffers (storage_8bit)", at); break;
+      case Type::U16:
+      case Type::I16:
+        need(can_.storage_16bit, "16-bit integers in buffers (storage_16bit)", at);
+        break;
+      case Type::Bool:
+      case Type::U32:
+      case Type::I32:
+      case Type::F32: break;
+    }
+  }
+
+  void of_expr(ExprId id) {
+    const auto& type = c_.expr_types[id.index()];
+    if (!type) return;  // no value, or not part of the program
+    const Position at = c_.program.position_of(id);
+    of_type(*type, at);
+    if (const auto* subgroup = std::get_if<Subgroup>(&c_.program[id])) {
+      need(can_.subgroup_ops, "subgroup operations (subgroup_ops)", at);
+      if (arity_of(subgroup->op) == 2)
+        need(can_.subgroup_shuffle, "subgroup shuffles (subgroup_shuffle)", at);
+    }
+    if (const auto* atomic = std::get_if<Atomic>(&c_.program[id])) {
+      if (is_integer(*type) && bits_of(*type) == 64)
+        need(can_.i64_atomics, "64-bit atomic operations (i64_atomics)", at);
+      if (*type == Type::F32 && (atomic->op == AtomicOp::Add || atomic->op == AtomicOp::Sub))
+        need(can_.f32_atomic_add, "atomic addition of f32 (f32_atomic_add)", at);
+    }
+  }
+
+  const check::CheckedProgram& c_;
+  const device::Capabilities& can_;
+  const device::BackendInfo& info_;
+  std::optional<Error> missing_;
+};
+
+}  // namespace
+
+Result<void> check_device_limits(const check::CheckedProgram& program,
+                                 const std::optional<check::Axes>& workgroup,
+                                 const device::BackendInfo& info) {
+  const device::Capabilities& can = info.capabilities;
+  const check::Axes size = workgroup.value_or(program.workgroup);
+  uint64_t lanes = 1;
+  for (size_t axis = 0; axis < size.size(); ++axis) {
+    if (size[axis] == 0)
+      return std::unexpected(error(
+          ErrorCode::InvalidArgument,
+          fmt::format("axis {} of the workgroup is 0. Fix: use at least 1", "xyz"[axis])));
+    if (size[axis] > can.max_workgroup_size[axis])
+      return limit(fmt::format("axis {} of the workgroup", "xyz"[axis]), size[axis],
+                   can.max_workgroup_size[axis], info, "use a smaller workgroup");
+    lanes *= size[axis];  // each is at most 1024 by the language's rules, or was just checked
+    if (lanes > can.max_invocations_per_workgroup)
+      return limit("the number of lanes of a workgroup", lanes, can.max_invocations_per_workgroup,
+                   info, "use a smaller workgroup");
+  }
+  uint64_t shared = 0;
+  uint64_t bindings = 0;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    if (program.program.buffers[i].kind == BufferKind::Shared)
+      shared += uint64_t{program.buffers[i].constant_count.value_or(0)} *
+                bytes_of(program.program.buffers[i].element);
+    else
+      ++bindings;
+  }
+  if (shared > can.shared_bytes)
+    return limit("the shared memory of a workgroup in bytes", shared, can.shared_bytes, info,
+                 "use smaller shared buffers");
+  if (bindings > can.max_bindings)
+    return limit("the number of buffers", bindings, can.max_bindings, info, "use fewer buffers");
+  return Features(program, info).run();
+}
+
+Result<void> check_grid_limits(const check::Launch& launch, const device::BackendInfo& info) {
+  for (size_t axis = 0; axis < launch.grid.size(); ++axis)
+    if (launch.grid[axis] > info.capabilities.max_workgroups[axis])
+      return limit(fmt::format("axis {} of the grid in workgroups", "xyz"[axis]), launch.grid[axis],
+                   info.capabilities.max_workgroups[axis], info,
+                   "use a smaller grid or larger workgroups");
+  return {};
+}
+
+}  // namespace vyre::pipeline

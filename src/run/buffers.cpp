@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data that stays on the device: allocation and transfers. They take their turn in queue 0, so they
+// come after what was dispatched there before.
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "run/errors.hpp"
+#include "run/state.hpp"
+
+namespace vyre::run {
+
+using device::Region;
+using device::Transfer;
+
+namespace {
+
+Result<Region> region_of(const DeviceState& device, const Buffer* buffer, uint64_t offset,
+                         uint64_t bytes) {
+  if (buffer == nullptr)
+    return fail(ErrorCode::InvalidArgument, "no buffer is given. Fix: name one");
+  if (auto ok = buffer->check_owner(*device.backend); !ok) return std::unexpected(ok.error());
+  return buffer->region(offset, bytes);
+}
+
+// Steps without a launch, in the turn of queue 0.
+Result<void> submit(DeviceState& device, const device::Step& step) {
+  const Queue::Turn turn(device.queues[0]);
+  device::Submission submission;
+  submission.steps = {&step, 1};
+  const auto ticket = device.backend->submit(submission);
+  if (!ticket) return std::unexpected(ticket.error());
+  const auto done = device.backend->wait(*ticket);
+  return done ? Result<void>() : std::unexpected(done.error());
+}
+
+}  // namespace
+
+Result<Buffer> Device::allocate(uint64_t bytes) const {
+  if (auto ok = state_->check_usable(); !ok) return std::unexpected(ok.error());
+  if (!info().capabilities.resident_buffers)
+    return fail(ErrorCode::Unsupported,
+                fmt::format("device `{}` keeps no buffers between dispatches (resident_buffers). "
+                            "Fix: dispatch with bytes of the host",
+                            info().id));
+  return state_->backend->allocate(bytes);
+}
+
+Result<Buffer> Device::upload(std::span<const std::byte> bytes) const {
+  auto buffer = allocate(bytes.size());
+  if (!buffer) return buffer;
+  if (auto ok = write(*buffer, bytes); !ok) return std::unexpected(ok.error());
+  return buffer;
+}
+
+Result<void> Device::write(const Buffer& buffer, std::span<const std::byte> bytes,
+                           uint64_t offset) const {
+  const Write one{&buffer, offset, bytes};
+  return write_many({&one, 1});
+}
+
+Result<void> Device::write_many(std::span<const Write> writes) const {
+  if (auto ok = state_->check_usable(); !ok) return ok;
+  std::vector<Transfer> transfers;
+  transfers.reserve(writes.size());
+  for (const Write& write : writes) {
+    const auto region = region_of(*state_, write.buffer, write.offset, write.bytes.size());
+    if (!region) return std::unexpected(region.error());
+    // The device only reads from it.
+    if (region->bytes != 0)
+      transfers.push_back({Transfer::Direction::ToDevice, *region,
+                           const_cast<std::byte*>(write.bytes.data())});
+  }
+  if (transfers.empty()) return {};
+  const Queue::Turn turn(state_->queues[0]);
+  const TraceSpan span(state_->trace.load(), TraceCategory::Upload, "write");
+  return state_->backend->transfer(transfers);
+}
+
+Result<std::vector<std::byte>> Device::read(const Buffer& buffer) const {
+  std::vector<std::byte> bytes(buffer.bytes());
+  if (auto ok = read_range(buffer, 0, bytes); !ok) return std::unexpected(ok.error());
+  return bytes;
+}
+
+Result<void> Device::read_range(const Buffer& buffer, uint64_t offset,
+                                std::span<std::byte> to) const {
+  if (auto ok = state_->check_usable(); !ok) return ok;
+  const auto region = region_of(*state_, &buffer, offset, to.size());
+  if (!region) return std::unexpected(region.error());
+  if (to.empty()) return {};
+  const Transfer transfer{Transfer::Direction::ToHost, *region, to.data()};
+  const Queue::Turn turn(state_->queues[0]);
+  const TraceSpan span(state_->trace.load(), TraceCategory::Readback, "read");
+  return state_->backend->transfer({&transfer, 1});
+}
+
+namespace {
+
+// Ranges by place; those that touch or overlap are one.
+struct Merging {
+  Region region;
+  std::vector<std::byte> bytes;
+};
+std::vector<Merging> merge_regions(std::span<const Region> regions) {
+  std::vector<Region> sorted(regions.begin(), regions.end());
+  std::ranges::sort(sorted, [](const Region& a, const Region& b) {
+    return std::tie(a.buffer.value, a.offset, a.bytes) <
+           std::tie(b.buffer.value, b.offset, b.bytes);
+  });
+  std::vector<Merging> merged;
+  for (const Region& r : sorted) {
+    if (r.bytes == 0) continue;
+    if (!merged.empty() && merged.back().region.buffer == r.buffer &&
+        r.offset <= merged.back().region.offset + merged.back().region.bytes) {
+      Region& last = merged.back().region;
+      last.bytes = std::max(last.bytes, r.offset + r.bytes - last.offset);
+    } else {
+      merged.push_back({r, {}});
+    }
+  }
+  return merged;
+}
+
+}  // namespace
+
+Result<std::vector<std::vector<std::byte>>> Device::read_ranges(
+    std::span<const ReadRange> ranges) const {
+  if (auto ok = state_->check_usable(); !ok) return std::unexpected(ok.error());
+  std::vector<Region> regions;
+  for (const ReadRange& range : ranges) {
+    const auto region = region_of(*state_, range.buffer, range.offset, range.bytes);
+    if (!region) return std::unexpected(region.error());
+    regions.push_back(*region);
+  }
+  std::vector<Merging> merged = merge_regions(regions);
+  std::vector<Transfer> transfers;
+  for (Merging& m : merged) {
+    m.bytes.resize(m.region.bytes);
+    transfers.push_back({Transfer::Direction::ToHost, m.region, m.bytes.data()});
+  }
+  if (!transfers.empty()) {
+    const Queue::Turn turn(state_->queues[0]);
+    const TraceSpan span(state_->trace.load(), TraceCategory::Readback, "read ranges");
+    if (auto ok = state_->backend->transfer(transfers); !ok) return std::unexpected(ok.error());
+  }
+  std::vector<std::vector<std::byte>> results;
+  for (const Region& r : regions) {
+    std::vector<std::byte>& bytes = results.emplace_back();
+    for (const Merging& m : merged) {
+      if (r.bytes == 0 || m.region.buffer != r.buffer || r.offset < m.region.offset ||
+          r.offset + r.bytes > m.region.offset + m.region.bytes)
+        continue;
+      const auto from = std::span(m.bytes).subspan(r.offset - m.region.offset, r.bytes);
+      bytes.assign(from.begin(), from.end());
+      break;
+    }
+  }
+  return results;
+}
+
+Result<void> Device::fill(const Buffer& buffer, std::byte value) const {
+  if (auto ok = state_->check_usable(); !ok) return ok;
+  const auto region = region_of(*state_, &buffer, 0, buffer.bytes());
+  if (!region) return std::unexpected(region.error());
+  if (region->bytes == 0) return {};
+  return submit(*state_, device::Fill{*region, value});
+}
+
+Result<void> Device::copy(const Buffer& from, const Buffer& to) const {
+  if (auto ok = state_->check_usable(); !ok) return ok;
+  const auto source = region_of(*state_, &from, 0, from.bytes());
+  if (!source) return std::unexpected(source.error());
+  const auto target = region_of(*state_, &to, 0, from.bytes());
+  if (!target) return std::unexpected(target.error());
+  if (source->buffer == target->buffer)
+    return fail(ErrorCode::InvalidArgument,
+                "a buffer is copied to itself. Fix: leave the copy out, or use two buffers");
+  if (source->bytes == 0) return {};
+  return submit(*state_, device::Copy{*target, *source});
+}
+
+}  // namespace vyre::run

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vyre/run/device.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "run/errors.hpp"
+#include "run/state.hpp"
+
+namespace vyre::run {
+
+using device::TelemetryField;
+
+// ---- state
+
+namespace {
+
+pipeline::CompilerOptions compiler_options(const DeviceOptions& options) {
+  pipeline::CompilerOptions compiler;
+  compiler.memory_entries = options.memory_cache_entries;
+  compiler.memory_bytes = options.memory_cache_bytes;
+  compiler.build_id = options.compiler_build_id;
+  if (!options.cache_directory.empty()) {
+    pipeline::DiskCacheOptions disk;
+    disk.directory = options.cache_directory;
+    disk.warn = options.warn;
+    compiler.disk =
+        std::make_shared<pipeline::DiskCache>(pipeline::DiskCache::open(std::move(disk)));
+  }
+  return compiler;
+}
+
+}  // namespace
+
+DeviceState::DeviceState(std::shared_ptr<device::Backend> b, const DeviceOptions& options)
+    : backend(std::move(b)), compiler(backend, telemetry, compiler_options(options)) {
+  trace = options.trace;
+}
+
+Result<void> DeviceState::check_usable() const {
+  if (shut_down.load(std::memory_order_acquire))
+    return fail(ErrorCode::PoisonedState,
+                fmt::format("device `{}` has been shut down. Fix: open it again",
+                            backend->info().id));
+  return backend->check_usable();
+}
+
+void DeviceState::count(const Error& error) {
+  if (error.code == ErrorCode::Trapped) telemetry.add(TelemetryField::Traps);
+  if (error.code == ErrorCode::OutOfBounds) telemetry.add(TelemetryField::OutOfBounds);
+}
+
+std::unique_ptr<Workspace> PipelineState::lease() {
+  {
+    const std::scoped_lock lock(mutex);
+    if (!idle.empty()) {
+      std::unique_ptr<Workspace> workspace = std::move(idle.back());
+      idle.pop_back();
+      return workspace;
+    }
+  }
+  return std::make_unique<Workspace>();
+}
+
+void PipelineState::give_back(std::unique_ptr<Workspace> workspace) {
+  workspace->uses.clear();
+  const std::scoped_lock lock(mutex);
+  if (idle.size() < kMostIdle) idle.push_back(std::move(workspace));
+}
+
+pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route) {
+  pipeline::Policy policy;
+  policy.route = route;
+  policy.checked = config.checked.value_or(false);
+  policy.workgroup = config.workgroup;
+  policy.ulp_budget = config.ulp_budget.value_or(0);
+  if (config.profile) policy.profile = *config.profile;
+  policy.speculation = config.speculation == Choice::Force;
+  policy.persistent_threads = config.persistent_thread == Choice::Force;
+  return policy;
+}
+
+// ---- opening
+
+Result<Device> Device::open(std::string_view id, DeviceOptions options) {
+  auto backend = device::registry().acquire(id);
+  if (!backend) return std::unexpected(backend.error());
+  return over(std::move(*backend), std::move(options));
+}
+
+Result<Device> Device::open_preferred(const device::SelectionPolicy& policy, DeviceOptions options,
+                                      device::Selection* selection) {
+  TraceSpan span(options.trace, TraceCategory::Select, "choose a device");
+  auto backend = device::registry().acquire_preferred(policy, selection);
+  if (!backend) return std::unexpected(backend.error());
+  span.arg("device", (*backend)->info().id);
+  return over(std::move(*backend), std::move(options));
+}
+
+Device Device::over(std::shared_ptr<device::Backend> backend, DeviceOptions options) {
+  return Device(std::make_shared<DeviceState>(std::move(backend), options));
+}
+
+const device::BackendInfo& Device::info() const {
+  return state_->backend->info();
+}
+device::Backend& Device::backend() const {
+  return *state_->backend;
+}
+pipeline::Compiler& Device::compiler() const {
+  return state_->compiler;
+}
+pipeline::CacheAudit Device::cache_audit() const {
+  return state_->compiler.audit();
+}
+void Device::set_trace(Trace* trace) const {
+  state_->trace = trace;
+}
+
+device::TelemetrySnapshot Device::telemetry() const {
+  device::TelemetrySnapshot snapshot = state_->telemetry.snapshot();
+  snapshot.device_lost = state_->backend->losses();
+  snapshot.recoveries = state_->recoveries.load();
+  return snapshot;
+}
+
+// ---- compiling
+
+namespace {
+
+// What is asked for by force and not there.
+Result<void> check_forced(const DispatchConfig& config, const device::BackendInfo& info) {
+  const auto refuse = [&](std::string_view feature) {
+    return fail(ErrorCode::Unsupported,
+                fmt::format("{} is forced, and device `{}` does not have it. Fix: use `auto`, or "
+                            "another device",
+                            feature, info.id));
+  };
+  if (config.speculation == Choice::Force && !info.capabilities.speculation)
+    return refuse("speculation");
+  if (config.persistent_thread == Choice::Force && !info.capabilities.persistent_threads)
+    return refuse("persistent_thread");
+  if (config.cooperative == Cooperative::Require && !info.capabilities.cooperative_grid_barrier)
+    return refuse("a cooperative launch");
+  return {};
+}
+
+// The route of the code that is compiled before a grid is known.
+plan::Route first_route(const check::CheckedProgram& program, const DispatchConfig& config,
+                        const device::Capabilities& can) {
+  if (!plan::contains_grid_barrier(program)) return plan::Route::Native;
+  if (can.cooperative_grid_barrier)
+    return config.checked.value_or(false) && !can.whole_programs ? plan::Route::Virtual
+                                                                 : plan::Route::Native;
+  return can.resident_buffers ? plan::Route::Resident : plan::Route::Host;
+}
+
+}  // namespace
+
+Result<CompileResult> Device::compile(const ir::Program& program,
+                                      const DispatchConfig& config) const {
+  return compile(ir::Program(program), config);
+}
+
+Result<CompileResult> Device::compile(ir::Program&& program, const DispatchConfig& config) const {
+  TraceSpan span(state_->trace.load(), TraceCategory::Check, program.name);
+  auto checked = check::check_valid(std::move(program));
+  span.end();
+  if (!checked) return std::unexpected(checked.error());
+  return compile(std::make_shared<const check::CheckedProgram>(std::move(*checked)), config);
+}
+
+Result<CompileResult> Device::compile(std::shared_ptr<const check::CheckedProgram> program,
+                                      const DispatchConfig& config) const {
+  return compile_source(pipeline::make_source(std::move(program)), config);
+}
+
+Result<CompileResult> Device::compile_source(pipeline::Source source,
+                                             const DispatchConfig& config) const {
+  DeviceState& device = *state_;
+  if (auto ok = device.check_usable(); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_config(config); !ok) return std::unexpected(ok.error());
+  const device::BackendInfo& info = device.backend->info();
+  const check::CheckedProgram& program = *source.program;
+  if (auto ok = pipeline::check_device_limits(program, config.workgroup, info); !ok)
+    return std::unexpected(ok.error());
+  if (auto ok = check_forced(config, info); !ok) return std::unexpected(ok.error());
+  if (plan::contains_grid_barrier(program) && !info.capabilities.cooperative_grid_barrier &&
+      !info.capabilities.host_split)
+    return fail(ErrorCode::Unsupported,
+                fmt::format("program `{}` has a barrier over the grid, and device `{}` has none and "
+                            "does not allow to split the program. Fix: use another device",
+                            program.program.name, info.id));
+
+  auto state = std::make_shared<PipelineState>();
+  auto bindings = plan::plan_bindings(program);
+  if (!bindings) return std::unexpected(bindings.error());
+  state->bindings = std::move(*bindings);
+  state->generation = device.backend->generation();
+  const pipeline::Policy policy = policy_of(config, first_route(program, config, info.capabilities));
+  auto found = device.compiler.get(source, policy, device.trace.load());
+  if (!found) return std::unexpected(found.error());
+  state->device = state_;
+  state->host_reads = check::read_by_host(program);
+  state->source = std::move(source);
+  state->config = config;
+  state->id = fmt::format("{}:{}", info.id, found->variant->key.combined().hex().substr(0, 32));
+  state->compile_hit = found->hit;
+  state->variants.push_back(std::move(found->variant));
+  CompileResult result;
+  result.cache_hit = found->hit;
+  result.pipeline = Pipeline(std::move(state));
+  result.manifest = result.pipeline.manifest();
+  return result;
+}
+
+Result<Prewarmed> Device::prewarm(std::shared_ptr<const check::CheckedProgram> program,
+                                  const DispatchConfig& config) const {
+  auto compiled = compile(std::move(program), config);
+  if (!compiled) return std::unexpected(compiled.error());
+  return Prewarmed{compiled->pipeline.id(), compiled->cache_hit, std::move(compiled->manifest)};
+}
+
+// ---- life
+
+Result<void> Device::prepare() const {
+  if (auto ok = state_->check_usable(); !ok) return ok;
+  // A buffer of a few bytes there and back.
+  constexpr std::array<std::byte, 4> kSent = {std::byte{1}, std::byte{2}, std::byte{3},
+                                              std::byte{4}};
+  if (!info().capabilities.resident_buffers) return {};
+  auto buffer = upload(kSent);
+  if (!buffer) return std::unexpected(buffer.error());
+  const auto back = read(*buffer);
+  if (!back) return std::unexpected(back.error());
+  if (std::ranges::equal(*back, kSent)) return {};
+  return fail(ErrorCode::DispatchFailed,
+              fmt::format("device `{}` does not give back the bytes it was given. Fix: check the "
+                          "device and its driver",
+                          info().id));
+}
+
+Result<void> Device::flush() const {
+  for (Queue& queue : state_->queues) queue.drain();
+  return state_->check_usable();
+}
+
+Result<void> Device::shutdown() const {
+  state_->shut_down.store(true, std::memory_order_release);
+  for (Queue& queue : state_->queues) queue.drain();
+  state_->compiler.clear_memory();
+  return {};
+}
+
+bool Device::is_lost() const {
+  return state_->backend->is_lost();
+}
+
+Result<void> Device::recover() const {
+  if (state_->shut_down.load())
+    return fail(ErrorCode::PoisonedState,
+                fmt::format("device `{}` has been shut down. Fix: open it again", info().id));
+  for (Queue& queue : state_->queues) queue.drain();
+  if (auto ok = state_->backend->recover(); !ok) return ok;
+  state_->compiler.clear_memory();
+  state_->recoveries.fetch_add(1);
+  return {};
+}
+
+}  // namespace vyre::run

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: Apache-2.0
+// One dispatch: the single path that blocking, timed, into, batched, resident and asynchronous
+// dispatches take.
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "run/errors.hpp"
+#include "run/state.hpp"
+
+namespace vyre::run {
+
+using device::Buffer;
+using device::Region;
+using device::TelemetryField;
+using ir::BufferId;
+using plan::Route;
+
+namespace {
+
+const std::string& name_of_buffer(const check::CheckedProgram& checked, size_t i) {
+  return checked.program.buffers[i].name;
+}
+
+template <class T>
+const T* get(const std::optional<std::shared_ptr<const T>>& shared) {
+  return shared ? shared->get() : nullptr;
+}
+
+}  // namespace
+
+// ---- arguments
+
+Result<void> Dispatch::take_arguments(const Arguments& arguments) {
+  if (auto ok = device_.check_usable(); !ok) return ok;
+  const device::Backend& backend = *device_.backend;
+  if (p_.generation != backend.generation())
+    return fail(ErrorCode::StaleHandle,
+                fmt::format("pipeline `{}` is from generation {} of device `{}`, which is in "
+                            "generation {} since its recovery. Fix: compile it again after "
+                            "recover()",
+                            p_.id, p_.generation, backend.info().id, backend.generation()));
+  const check::CheckedProgram& checked = *p_.source.program;
+  Workspace& w = *lease_;
+  const size_t buffers = checked.buffers.size();
+  const size_t outputs = p_.bindings.output_slots.size();
+  if (!arguments.outputs.empty() && arguments.outputs.size() != outputs)
+    return fail(ErrorCode::InvalidArgument,
+                fmt::format("dispatch expected {} output buffer(s) for program `{}`, received {}. "
+                            "Fix: give one pointer for each output, null for those that come back "
+                            "as bytes",
+                            outputs, checked.program.name, arguments.outputs.size()));
+  w.resident.assign(buffers, Region{});
+  w.given.assign(buffers, std::span<const std::byte>());
+  w.by_input.clear();
+  w.uses.clear();
+  w.wanted.input_bytes.clear();
+  w.wanted.uniforms.clear();
+  w.wanted.resident.assign(buffers, false);
+  host_input_bytes_ = 0;
+  const auto use = [&](size_t i, const Buffer& buffer) -> Result<void> {
+    if (auto ok = buffer.check_owner(backend); !ok) {
+      Error error = ok.error();
+      error.context.push_back(fmt::format("argument `{}` of program `{}`", name_of_buffer(checked, i),
+                                          checked.program.name));
+      return std::unexpected(std::move(error));
+    }
+    w.resident[i] = buffer.whole();
+    w.wanted.resident[i] = true;
+    w.uses.emplace_back(buffer);
+    return {};
+  };
+  // Lengths are all that is looked at; a resident buffer has no bytes here.
+  static constexpr std::byte kNowhere{};
+  for (const Argument& argument : arguments.inputs)
+    w.by_input.push_back(argument.buffer() == nullptr
+                             ? argument.bytes()
+                             : std::span(&kNowhere, argument.buffer()->bytes()));
+  for (const auto& bytes : w.by_input) w.wanted.input_bytes.push_back(bytes.size());
+  for (size_t i = 0; i < buffers; ++i) {
+    const check::BufferFacts& facts = checked.buffers[i];
+    if (facts.input_slot && *facts.input_slot < arguments.inputs.size()) {
+      const Argument& argument = arguments.inputs[*facts.input_slot];
+      if (argument.buffer() != nullptr) {
+        if (p_.host_reads[i])
+          return fail(ErrorCode::InvalidArgument,
+                      fmt::format("`{}` decides about sizes (`over`, @count or require), so it "
+                                  "cannot be a buffer on the device. Fix: give its bytes",
+                                  name_of_buffer(checked, i)),
+                      checked.program.position_of(BufferId{static_cast<uint32_t>(i)}));
+        if (auto ok = use(i, *argument.buffer()); !ok) return ok;
+        // It may be larger than what the program declares.
+        const auto& fixed = facts.constant_count;
+        const uint64_t needed =
+            fixed ? uint64_t{*fixed} * bytes_of(checked.program.buffers[i].element) : 0;
+        if (fixed && argument.buffer()->bytes() >= needed) {
+          w.resident[i].bytes = needed;
+          w.by_input[*facts.input_slot] = std::span(&kNowhere, needed);
+        }
+      } else {
+        if (facts.role == check::Role::Persistent)
+          return fail(ErrorCode::InvalidArgument,
+                      fmt::format("`{}` is persistent: only a buffer on the device keeps its "
+                                  "contents. Fix: allocate one and give that",
+                                  name_of_buffer(checked, i)),
+                      checked.program.position_of(BufferId{static_cast<uint32_t>(i)}));
+        w.given[i] = argument.bytes();
+        host_input_bytes_ += argument.bytes().size();
+        if (facts.role == check::Role::Uniform || p_.host_reads[i])
+          w.wanted.uniforms.insert(w.wanted.uniforms.end(), argument.bytes().begin(),
+                                   argument.bytes().end());
+      }
+    }
+    if (!facts.output_slot || arguments.outputs.empty()) continue;
+    const Buffer* const output = arguments.outputs[*facts.output_slot];
+    if (output == nullptr) continue;
+    if (w.wanted.resident[i] && w.resident[i].buffer != output->handle())
+      return fail(ErrorCode::InvalidArgument,
+                  fmt::format("`{}` comes in as one buffer and is to stay in another. Fix: give the "
+                              "same buffer twice, or copy it",
+                              name_of_buffer(checked, i)));
+    if (!w.wanted.resident[i])
+      if (auto ok = use(i, *output); !ok) return ok;
+  }
+  // Bytes of the host are copied, so only buffers can overlap.
+  for (size_t a = 0; a < buffers; ++a) {
+    if (!w.wanted.resident[a]) continue;
+    for (size_t b = a + 1; b < buffers; ++b) {
+      if (!w.wanted.resident[b] || w.resident[a].buffer != w.resident[b].buffer) continue;
+      if (!is_written(checked.program.buffers[a].kind) &&
+          !is_written(checked.program.buffers[b].kind))
+        continue;
+      return fail(ErrorCode::InvalidArgument,
+                  fmt::format("`{}` and `{}` are the same buffer, and the program writes to it. "
+                              "Fix: give each its own buffer",
+                              name_of_buffer(checked, a), name_of_buffer(checked, b)));
+    }
+  }
+  return {};
+}
+
+Result<void> Dispatch::prepare(const Arguments& arguments) {
+  if (auto ok = take_arguments(arguments); !ok) return ok;
+  Workspace& w = *lease_;
+  w.wanted.grid = config_.grid;
+  w.wanted.workgroup = config_.workgroup;
+  w.wanted.checked = config_.checked.value_or(false);
+  w.wanted.cooperative = config_.cooperative == Cooperative::Require;
+  w.wanted.repeated = iterations() > 1;
+  w.wanted.unknown_grid = false;
+  if (!config_.grid_from) return shape();
+  const GridFrom& from = *config_.grid_from;
+  if (auto ok = from.buffer->check_owner(*device_.backend); !ok) return ok;
+  if (auto region = from.buffer->region(from.offset, 12); !region)
+    return std::unexpected(region.error());
+  w.uses.emplace_back(*from.buffer);
+  if (!device_.backend->info().capabilities.indirect ||
+      plan::contains_grid_barrier(*p_.source.program))
+    return {};  // read in the turn of the dispatch, and shaped then
+  grid_from_ = device::Word{from.buffer->handle(), from.offset};
+  w.wanted.unknown_grid = true;
+  w.wanted.grid = check::Axes{1, 1, 1};
+  return shape();
+}
+
+// The device cannot read its grid itself, or the memory of the plan depends on it.
+Result<void> Dispatch::read_grid() {
+  Workspace& w = *lease_;
+  check::Axes grid = {};
+  const device::Transfer transfer{device::Transfer::Direction::ToHost,
+                                  {config_.grid_from->buffer->handle(), config_.grid_from->offset, 12},
+                                  reinterpret_cast<std::byte*>(grid.data())};
+  if (auto ok = device_.backend->transfer({&transfer, 1}); !ok) return ok;
+  w.wanted.grid = grid;
+  return shape();
+}
+
+// ---- shape
+
+Result<void> Dispatch::shape() {
+  Workspace& w = *lease_;
+  const bool current = w.shaped && w.shape == w.wanted && w.variant &&
+                       w.variant->loaded.check_owner(*device_.backend).has_value() &&
+                       (w.layout.total == 0 || w.arena.check_owner(*device_.backend).has_value());
+  if (!current) {
+    w.shaped = false;
+    auto launch = check::resolve_launch(*p_.source.program, {.inputs = w.by_input,
+                                                             .grid = w.wanted.grid,
+                                                             .workgroup = w.wanted.workgroup});
+    if (!launch) return std::unexpected(launch.error());
+    w.launch = std::move(*launch);
+    const device::BackendInfo& info = device_.backend->info();
+    if (auto ok = pipeline::check_grid_limits(w.launch, info); !ok) return ok;
+    if (w.wanted.workgroup)
+      if (auto ok =
+              pipeline::check_device_limits(*p_.source.program, w.wanted.workgroup, info);
+          !ok)
+        return ok;
+    const Result<Route> route = choose_route();
+    if (!route) return std::unexpected(route.error());
+    w.route = *route;
+    auto found = variant(*route);
+    if (!found) return std::unexpected(found.error());
+    w.variant = std::move(*found);
+    if (!w.wanted.unknown_grid)
+      if (auto ok = plan::check_state(*w.variant->plan, *p_.source.program, w.launch,
+                                      config_.max_state_bytes.value_or(~uint64_t{0}));
+          !ok)
+        return ok;
+    w.layout = make_layout(*w.variant->plan, *p_.source.program, w.launch, w.wanted.resident,
+                           w.wanted.repeated);
+    if (w.layout.total > w.arena.bytes() ||
+        (w.arena.valid() && !w.arena.check_owner(*device_.backend))) {
+      w.arena.free();
+      auto arena = device_.backend->allocate(w.layout.total);
+      if (!arena) {
+        Error error = arena.error();
+        error.context.push_back(fmt::format("allocating {} bytes for the buffers and the state of "
+                                            "program `{}`",
+                                            w.layout.total, p_.source.program->program.name));
+        return std::unexpected(std::move(error));
+      }
+      w.arena = std::move(*arena);
+    }
+    w.shape = w.wanted;
+    w.shaped = true;
+  } else if (config_.max_state_bytes) {
+    if (auto ok = plan::check_state(*w.variant->plan, *p_.source.program, w.launch,
+                                    *config_.max_state_bytes);
+        !ok)
+      return ok;
+  }
+  // An output that stays on the device must fit there.
+  for (size_t i = 0; i < w.layout.source_bytes.size(); ++i) {
+    if (!w.wanted.resident[i]) continue;
+    const uint64_t needed = w.layout.source_bytes[i];
+    if (w.resident[i].bytes < needed)
+      return fail(ErrorCode::InvalidArgument,
+                  fmt::format("the buffer for `{}` expected {} bytes, received {}. Fix: allocate a "
+                              "buffer that is large enough",
+                              name_of_buffer(*p_.source.program, i), needed, w.resident[i].bytes));
+    w.resident[i].bytes = needed;
+  }
+  return check_output_bytes();
+}
+
+Result<Route> Dispatch::choose_route() {
+  const device::Capabilities& can = device_.backend->info().capabilities;
+  const check::CheckedProgram& checked = *p_.source.program;
+  if (!plan::contains_grid_barrier(checked)) return Route::Native;
+  if (can.whole_programs && can.cooperative_grid_barrier) return Route::Native;
+  plan::RouteRequest request;
+  request.capabilities = can;
+  request.require_cooperative = lease_->wanted.cooperative;
+  request.checked = lease_->wanted.checked;
+  if (can.cooperative_grid_barrier) {
+    // How many workgroups fit is known of loaded code only.
+    const auto loaded = variant(request.checked ? Route::Virtual : Route::Native);
+    if (!loaded) return std::unexpected(loaded.error());
+    request.resident_workgroups = (*loaded)->max_resident_groups();
+  }
+  auto choice = plan::choose_route(checked, lease_->launch, request);
+  if (!choice) {
+    Error error = choice.error();
+    error.context.push_back(fmt::format("device `{}`", device_.backend->info().id));
+    return std::unexpected(std::move(error));
+  }
+  return choice->route;
+}
+
+Result<std::shared_ptr<const pipeline::Variant>> Dispatch::variant(Route route) {
+  const pipeline::Policy policy = policy_of(config_, route);
+  {
+    const std::scoped_lock lock(p_.mutex);
+    for (const auto& known : p_.variants)
+      if (known->policy == policy) return known;
+  }
+  auto found = device_.compiler.get(p_.source, policy, device_.trace.load());
+  if (!found) return std::unexpected(found.error());
+  const std::scoped_lock lock(p_.mutex);
+  for (const auto& known : p_.variants)
+    if (known->policy == policy) return known;
+  p_.variants.push_back(found->variant);
+  return found->variant;
+}
+
+Result<void> Dispatch::check_output_bytes() {
+  Workspace& w = *lease_;
+  uint64_t total = 0;
+  w.output_bytes.clear();
+  for (const uint32_t binding : p_.bindings.output_slots) {
+    const BufferId buffer = p_.bindings.bindings[binding].buffer_index;
+    const bool stays = w.wanted.resident[buffer.index()];
+    w.output_bytes.push_back(
+        stays ? 0
+              : check::returned_range(*p_.source.program, buffer,
+                                      w.layout.source_bytes[buffer.index()])
+                    .bytes);
+    total += w.output_bytes.back();
+  }
+  if (!config_.max_output_bytes || total <= *config_.max_output_bytes) return {};
+  return fail(ErrorCode::LimitExceeded,
+              fmt::format("the outputs of program `{}` have {} bytes, more than max_output_bytes = "
+                          "{}. Fix: keep outputs on the device, return a @range of them, or raise "
+                          "the limit",
+                          p_.source.program->program.name, total, *config_.max_output_bytes));
+}
+
+// ---- the work
+
+SubmitOptions Dispatch::submit_options() const {
+  SubmitOptions options;
+  options.queue = config_.queue.value_or(0);
+  options.checked = lease_->wanted.checked;
+  options.cancel = config_.cancel.value_or(nullptr);
+  options.trace = device_.trace.load(std::memory_order_relaxed);
+  if (config_.timeout && config_.timeout->count() > 0) {
+    const auto left = device::kNoDeadline - start_;
+    options.deadline = *config_.timeout < left ? start_ + *config_.timeout : device::kNoDeadline;
+  }
+  return options;
+}
+
+PlanRunner::Setup Dispatch::runner_setup() const {
+  const Workspace& w = *lease_;
+  PlanRunner::Setup setup;
+  setup.variant = w.variant.get();
+  setup.source = p_.source.program.get();
+  setup.launch = &w.launch;
+  setup.record_loops = device_.backend->info().capabilities.device_loops && !at_host() &&
+                       !w.wanted.checked;
+  setup.checked = w.wanted.checked;
+  setup.trap_handler = get(config_.trap_handler);
+  setup.progress = get(config_.progress);
+  setup.communicator = config_.communicator.value_or(nullptr);
+  setup.grid_from = grid_from_;
+  return setup;
+}
+
+void Dispatch::setup_memory(Recorder& recorder) {
+  Workspace& w = *lease_;
+  Memory::Setup setup;
+  setup.plan = w.variant->plan.get();
+  setup.source = p_.source.program.get();
+  setup.layout = &w.layout;
+  setup.at_host = at_host();
+  setup.arena = w.arena.handle();
+  setup.resident = w.resident;
+  setup.given = w.given;
+  w.memory.begin(setup, recorder);
+}
+
+Result<void> Dispatch::passes(PlanRunner& runner, Report& report) {
+  Memory& memory = lease_->memory;
+  if (iterations() == 1) return runner.pass();
+  if (runner.deferred() && runner.records_loops()) return recorded_passes(runner, report);
+  report.iterations = 0;
+  while (report.iterations < iterations() && !report.converged) {
+    memory.take_snapshots();
+    if (auto ok = runner.pass(); !ok) return ok;
+    ++report.iterations;
+    memory.compare_snapshots();
+    const auto differs = memory.read_driver_word(DriverWords::kDiffers);
+    if (!differs) return std::unexpected(differs.error());
+    report.converged = *differs == 0;
+    if (runner.deferred()) runner.take_reports();
+  }
+  return {};
+}
+
+// All passes without a return to the host.
+Result<void> Dispatch::recorded_passes(PlanRunner& runner, Report& report) {
+  Memory& memory = lease_->memory;
+  Recorder& recorder = lease_->recorder;
+  device::Repeat repeat;
+  repeat.most = iterations();
+  repeat.until_zero = memory.driver_word(DriverWords::kDiffers);
+  repeat.result = memory.driver_word(DriverWords::kIterations);
+  const uint32_t at = recorder.size();
+  recorder.add(repeat);
+  memory.take_snapshots();
+  if (auto ok = runner.pass(); !ok) return ok;
+  memory.compare_snapshots();
+  std::get<device::Repeat>(recorder.step(at)).body_steps = recorder.size() - at - 1;
+  std::vector<uint32_t> words;
+  if (auto ok = memory.read_driver_words(words); !ok) return ok;
+  report.iterations = words[DriverWords::kIterations];
+  report.converged = words[DriverWords::kIterations + 1] != 0;
+  return {};
+}
+
+Error Dispatch::with_context(Error error, uint32_t segment) const {
+  const Workspace& w = *lease_;
+  std::vector<std::string> lines;
+  if (w.variant)
+    lines.push_back(fmt::format("segment {} of {}", segment, w.variant->plan->segments.size()));
+  lines.push_back(fmt::format("while running program `{}`{} on device `{}`",
+                              p_.source.program->program.name,
+                              config_.label ? fmt::format(" ({})", *config_.label) : "",
+                              device_.backend->info().id));
+  if (error.code == ErrorCode::DeviceLost) {
+    // The loss is described where it was seen first; everybody then gets the same error.
+    device_.backend->describe_loss(lines);
+    if (auto lost = device_.backend->check_usable(); !lost) return lost.error();
+  }
+  error.context.insert(error.context.end(), lines.begin(), lines.end());
+  return error;
+}
+
+void Dispatch::read_outputs(Outputs& slots, OutputStats& stats) {
+  Workspace& w = *lease_;
+  stats = prepare_outputs(slots, w.output_bytes);
+  for (size_t slot = 0; slot < w.output_bytes.size(); ++slot) {
+    const BufferId buffer = p_.bindings.bindings[p_.bindings.output_slots[slot]].buffer_index;
+    const auto range = check::returned_range(*p_.source.program, buffer,
+                                             w.layout.source_bytes[buffer.index()]);
+    if (w.output_bytes[slot] != 0) w.memory.read_back(buffer, range.offset, slots[slot]);
+  }
+}
+
+Result<Report> Dispatch::run(Outputs* slots) {
+  Workspace& w = *lease_;
+  TraceSpan span(device_.trace.load(std::memory_order_relaxed), TraceCategory::Dispatch,
+                 p_.source.program->program.name);
+  const auto failed = [&](const Error& error, uint32_t segment) {
+    // What uses the buffers is over; the next dispatch starts clean.
+    w.uses.clear();
+    Error whole = with_context(error, w.recorder.failed_segment().value_or(segment));
+    device_.count(whole);
+    return std::unexpected(std::move(whole));
+  };
+  device_.telemetry.add(TelemetryField::Dispatches);
+  device_.telemetry.add(TelemetryField::InputBytes, host_input_bytes_);
+  w.recorder.begin(*device_.backend, submit_options());
+  if (config_.grid_from && !grid_from_)
+    if (auto ok = read_grid(); !ok) return failed(ok.error(), 0);
+  setup_memory(w.recorder);
+  Report report;
+  report.route = w.route;
+  report.segments = static_cast<uint32_t>(w.variant->plan->segments.size());
+  report.grid = w.launch.grid;
+  report.workgroup = w.launch.workgroup;
+  report.cache_hit = p_.compile_hit;
+  PlanRunner runner(runner_setup(), w.memory, w.recorder, report);
+  w.recorder.set_host(&runner);
+
+  w.memory.upload_inputs();
+  w.memory.zero_outputs();
+  if (auto ok = passes(runner, report); !ok) return failed(ok.error(), runner.segment());
+  OutputStats stats;
+  if (slots != nullptr) read_outputs(*slots, stats);
+  const bool reports_left = runner.deferred() && !w.recorder.empty();
+  if (auto ok = w.recorder.flush(); !ok) return failed(ok.error(), runner.segment());
+  if (reports_left) runner.take_reports();
+  w.recorder.set_host(nullptr);
+  w.uses.clear();
+  finish(report, stats);
+  if (span) {
+    span.arg("route", plan::name_of(report.route));
+    span.arg("launches", report.launches);
+  }
+  return report;
+}
+
+void Dispatch::finish(Report& report, const OutputStats& stats) const {
+  const Workspace& w = *lease_;
+  report.launches = w.recorder.launches();
+  report.timings = w.recorder.timings();
+  device::Telemetry& t = device_.telemetry;
+  count(1, report.launches);
+  t.add(TelemetryField::OutputBytes, stats.bytes_incoming);
+  if (stats.slots != 0) record(t, stats);
+  if (!report.resumed.empty()) t.add(TelemetryField::Traps, report.resumed.size());
+  if (iterations() > 1) {
+    t.add(TelemetryField::FixpointPasses, report.iterations);
+    if (report.converged && report.iterations < iterations())
+      t.add(TelemetryField::FixpointEarlyExits);
+  }
+  const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - start_;
+  report.wall_ns = static_cast<uint64_t>(wall.count());
+}
+
+void Dispatch::count(uint64_t dispatches, uint64_t launches) const {
+  device::Telemetry& t = device_.telemetry;
+  const plan::Plan& plan = *lease_->variant->plan;
+  const Route route = lease_->route;
+  t.add(TelemetryField::Launches, launches);
+  const bool barriers = plan::contains_grid_barrier(*p_.source.program);
+  TelemetryField field = TelemetryField::LaunchesWhole;
+  if (barriers) {
+    switch (route) {
+      case Route::Native: field = TelemetryField::LaunchesNative; break;
+      case Route::Virtual: field = TelemetryField::LaunchesVirtual; break;
+      case Route::Resident: field = TelemetryField::LaunchesResident; break;
+      case Route::Host: field = TelemetryField::LaunchesHost; break;
+    }
+  }
+  t.add(field, launches);
+  if (barriers && (route == Route::Resident || route == Route::Host)) {
+    t.add(TelemetryField::GridSyncSplits, dispatches);
+    t.add(TelemetryField::GridSyncSegments, dispatches * plan.segments.size());
+    t.add(TelemetryField::GridSyncPoints, dispatches * plan.barriers);
+  }
+}
+
+// ---- sequences
+
+bool Dispatch::deferrable() const {
+  Report unused;
+  if (iterations() > 1 || config_.grid_from || config_.trap_handler || at_host())
+    return false;
+  // deferred() reads the plan and the setup only.
+  return PlanRunner(runner_setup(), lease_->memory, lease_->recorder, unused).deferred();
+}
+
+void Dispatch::record_inputs(Recorder& recorder) {
+  setup_memory(recorder);
+  lease_->memory.upload_inputs();
+}
+
+Result<void> Dispatch::record_pass(Recorder& recorder, Report& report) {
+  lease_->memory.zero_outputs();
+  PlanRunner runner(runner_setup(), lease_->memory, recorder, report);
+  return runner.pass();
+}
+
+}  // namespace vyre::run

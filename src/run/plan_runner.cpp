@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/plan_runner.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/match.hpp"
+#include "run/errors.hpp"
+#include "vyre/oracle/oracle.hpp"
+
+namespace vyre::run {
+
+using namespace plan;
+using device::Exit;
+using ir::BufferId;
+using ir::BufferKind;
+
+namespace {
+
+bool tree_has(const Steps& list, bool (*wanted)(const Step&)) {
+  return std::ranges::any_of(list, [&](const Step& step) {
+    if (wanted(step)) return true;
+    if (const auto* x = std::get_if<BranchStep>(&step.node))
+      return tree_has(x->then_steps, wanted) || tree_has(x->else_steps, wanted);
+    if (const auto* x = std::get_if<LoopStep>(&step.node))
+      return tree_has(x->condition, wanted) || tree_has(x->body, wanted);
+    if (const auto* x = std::get_if<FixpointStep>(&step.node)) return tree_has(x->body, wanted);
+    return false;
+  });
+}
+
+bool needs_host(const Step& step) {
+  return std::holds_alternative<ResumeStep>(step.node) ||
+         std::holds_alternative<CollectiveStep>(step.node);
+}
+
+bool decides(const Step& step) {
+  return std::holds_alternative<BranchStep>(step.node) ||
+         std::holds_alternative<LoopStep>(step.node) ||
+         std::holds_alternative<FixpointStep>(step.node);
+}
+
+}  // namespace
+
+PlanRunner::PlanRunner(const Setup& setup, Memory& memory, Recorder& recorder, Report& report)
+    : s_(setup), plan_(*setup.variant->plan), m_(memory), recorder_(recorder), report_(report) {
+  decides_ = tree_has(plan_.steps, decides);
+  needs_host_ = tree_has(plan_.steps, needs_host);
+  may_end_early_ =
+      !plan_.sites.empty() || std::ranges::any_of(plan_.segments, &Segment::tells_live);
+  s_.record_loops = s_.record_loops && !needs_host_;
+}
+
+// ---- a pass
+
+bool PlanRunner::deferred() const {
+  if (plan_.whole) return !s_.checked;
+  if (s_.checked || may_end_early_ || needs_host_) return false;
+  return s_.record_loops || !decides_;
+}
+
+Result<void> PlanRunner::pass() {
+  phases_ = 0;
+  lane_stop_.reset();
+  error_.reset();
+  looked_ = false;
+  waiting_.assign(plan_.resumes.size(), false);
+  m_.reset();
+  if (s_.launch->workgroups() == 0 && !s_.grid_from) return {};
+  if (s_.record_loops && decides_) {
+    if (auto ok = record(plan_.steps); !ok) return ok;
+    if (deferred()) return {};
+    if (auto ok = m_.flush(); !ok) return ok;
+    // Exits have left out whatever would have followed, so the words are fetched on their own.
+    if (may_end_early_) {
+      if (auto ok = m_.refresh(); !ok) return ok;
+      looked_ = true;
+      if (check_stop() == Signal::Stop) return std::unexpected(std::move(*error_));
+    }
+    take_reports();
+    return {};
+  }
+  const Signal signal = steps(plan_.steps);
+  if (signal != Signal::Stop && !plan_.whole && can_stop()) {
+    if (auto ok = look(); !ok) return ok;
+    if (check_stop() == Signal::Stop) return std::unexpected(std::move(*error_));
+  }
+  if (signal == Signal::Stop) return std::unexpected(std::move(*error_));
+  const bool counted = std::ranges::none_of(plan_.segments, &Segment::barriers_inside);
+  if (!plan_.whole && counted)
+    report_.grid_barriers = report_.grid_barriers.value_or(0) + phases_;
+  return {};
+}
+
+void PlanRunner::take_reports() {
+  if (plan_.whole) {
+    device::Completion& done = recorder_.completion();
+    if (!done.whole) {
+      if (!plan_.segments[0].program.has_grid_barrier) report_.grid_barriers = 0;
+      return;
+    }
+    report_.grid_barriers = report_.grid_barriers.value_or(0) + done.whole->phases;
+    std::ranges::move(done.whole->fixpoints, std::back_inserter(report_.fixpoints));
+    std::ranges::move(done.whole->resumed, std::back_inserter(report_.resumed));
+    return;
+  }
+  if (!s_.record_loops || plan_.fixpoints.empty() || !decides_) return;
+  if (!m_.read_driver_words(words_)) return;  // the dispatch itself has succeeded
+  for (uint32_t i = 0; i < plan_.fixpoints.size(); ++i)
+    if (words_[DriverWords::total(i)] != 0)
+      report_.fixpoints.push_back(
+          {words_[DriverWords::result(i)], words_[DriverWords::result(i) + 1] != 0});
+}
+
+PlanRunner::Signal PlanRunner::fail(Error error) {
+  error_ = std::move(error);
+  return Signal::Stop;
+}
+
+Result<void> PlanRunner::look() {
+  if (looked_) return {};
+  if (auto ok = m_.refresh(); !ok) return ok;
+  looked_ = true;
+  return {};
+}
+
+Result<uint32_t> PlanRunner::frame(uint32_t word) {
+  if (auto ok = look(); !ok) return std::unexpected(ok.error());
+  return m_.frame(word);
+}
+
+// ---- the tree
+
+PlanRunner::Signal PlanRunner::steps(const Steps& list) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    Signal signal = step(list[i]);
+    if (signal == Signal::Skip) {
+      // No lane is live: go on at the resume they wait for, if it comes later in this list.
+      size_t next = i + 1;
+      while (next < list.size() && !is_target(list[next])) ++next;
+      for (size_t k = i + 1; k < next; ++k)
+        if (take_part(list[k]) == Signal::Stop) return Signal::Stop;
+      if (next == list.size()) return Signal::Skip;
+      i = next;
+      signal = step(list[i]);
+    }
+    if (signal == Signal::End)
+      for (size_t k = i + 1; k < list.size(); ++k)
+        if (take_part(list[k]) == Signal::Stop) return Signal::Stop;
+    if (signal != Signal::Go) return signal;
+  }
+  return Signal::Go;
+}
+
+bool PlanRunner::is_target(const Step& step) const {
+  const auto* resume = std::get_if<ResumeStep>(&step.node);
+  return resume != nullptr && resume->resume == skip_to_;
+}
+
+// Collectives that are sure to come take part without lanes: other ranks wait for them.
+PlanRunner::Signal PlanRunner::take_part(const Step& step) {
+  const auto* x = std::get_if<CollectiveStep>(&step.node);
+  if (x == nullptr || !x->sure) return Signal::Go;
+  ++phases_;
+  return collective(*x);
+}
+
+PlanRunner::Signal PlanRunner::step(const Step& step) {
+  return match(
+      step.node, [&](const LaunchStep& x) { return launch(x.segment); },
+      [&](const PhaseStep&) {
+        if (Signal s = check_stop(); s != Signal::Go) return s;
+        ++phases_;
+        return Signal::Go;
+      },
+      [&](const BranchStep& x) {
+        const auto word = frame(x.word);
+        if (!word) return fail(word.error());
+        return steps(*word != 0 ? x.then_steps : x.else_steps);
+      },
+      [&](const LoopStep& x) {
+        for (;;) {
+          if (Signal s = steps(x.condition); s != Signal::Go) return s;
+          const auto word = frame(x.word);
+          if (!word) return fail(word.error());
+          if (*word == 0) return Signal::Go;
+          if (Signal s = steps(x.body); s != Signal::Go) return s;
+        }
+      },
+      [&](const FixpointStep& x) { return fixpoint(x); },
+      [&](const ResumeStep& x) { return resume_step(x); },
+      [&](const CollectiveStep& x) {
+        if (Signal s = check_stop(); s != Signal::Go) return s;
+        ++phases_;
+        return collective(x);
+      },
+      [&](const CopyStep&) {
+        return fail(run::fail(ErrorCode::Internal,
+                              "a plan of the grid holds a copy of a workgroup. Fix: report this "
+                              "program as a bug")
+                        .error());
+      });
+}
+
+PlanRunner::Signal PlanRunner::fixpoint(const FixpointStep& x) {
+  const FixpointInfo& info = plan_.fixpoints[x.fixpoint];
+  uint32_t most = x.most.value_or(0);
+  if (!x.most) {
+    const auto word = frame(x.word);
+    if (!word) return fail(word.error());
+    most = *word;
+  }
+  const uint32_t control = *plan_.find_hidden(Hidden::Kind::Control);
+  const uint32_t changed_word = plan_.control.changed(x.fixpoint);
+  uint32_t passes = 0;
+  bool changed = true;
+  while (changed && passes < most) {
+    for (const FixpointBuffer& b : info.buffers)
+      if (b.snapshot) m_.take_snapshot(*b.snapshot, b.buffer);
+    m_.set_hidden_word(control, changed_word, 0);
+    looked_ = false;
+    if (Signal s = steps(x.body); s != Signal::Go) return s;
+    ++passes;
+    for (const FixpointBuffer& b : info.buffers)
+      if (b.snapshot) {
+        m_.compare_snapshot(*b.snapshot, b.buffer, changed_word);
+        looked_ = false;
+      }
+    if (auto ok = look(); !ok) return fail(ok.error());
+    changed = m_.control(changed_word) != 0;
+  }
+  if (const auto row = plan_.find_hidden(Hidden::Kind::Fixpoint)) {
+    m_.set_hidden_word(*row, 0, passes);
+    m_.set_hidden_word(*row, 1, changed ? 0 : 1);
+  }
+  constexpr size_t kMostReports = 1024;
+  if (report_.fixpoints.size() == kMostReports) report_.fixpoints.erase(report_.fixpoints.begin());
+  report_.fixpoints.push_back({passes, !changed});
+  return Signal::Go;
+}
+
+// ---- launches
+
+Result<void> PlanRunner::add_launch(uint32_t index) {
+  const Segment& segment = plan_.segments[index];
+  if (!plan_.whole) {
+    const uint32_t control = *plan_.find_hidden(Hidden::Kind::Control);
+    if (segment.tells_live) m_.set_hidden_word(control, ControlWords::kLive, 0);
+    for (uint32_t r = 0; r < plan_.resumes.size(); ++r)
+      m_.set_hidden_word(control, plan_.control.parked(r), 0);
+    if (const auto meeting = plan_.find_hidden(Hidden::Kind::Meeting)) m_.zero(*meeting);
+  }
+  device::Launch launch;
+  launch.pipeline = s_.variant->loaded.handle();
+  launch.entry = index;
+  launch.workgroup = s_.launch->workgroup;
+  launch.grid = s_.launch->grid;
+  launch.grid_from = s_.grid_from;
+  launch.segment = index;
+  launch.cooperative = s_.variant->entries[index].barriers_inside || plan_.route == Route::Virtual;
+  if (plan_.route == Route::Virtual) {
+    const uint64_t resident = s_.variant->loaded.max_resident_groups(index);
+    if (resident < s_.launch->workgroups()) launch.blocks = resident;
+  }
+  segment_ = index;
+  looked_ = false;
+  return m_.launch(segment, launch, &s_.variant->entries[index].name);
+}
+
+PlanRunner::Signal PlanRunner::launch(uint32_t index) {
+  const Segment& segment = plan_.segments[index];
+  if (auto ok = add_launch(index); !ok) return fail(ok.error());
+  if (plan_.whole) {
+    if (deferred()) return Signal::Go;
+    if (auto ok = m_.flush(); !ok) return fail(ok.error());
+    if (auto& stop = recorder_.completion().lane_stop) return fail(std::move(stop->error));
+    take_reports();
+    return Signal::Go;
+  }
+  const bool ask = segment.tells_live || can_stop() || !plan_.resumes.empty();
+  bool live = true;
+  bool newly_parked = false;
+  if (ask) {
+    if (auto ok = look(); !ok) return fail(ok.error());
+    if (auto& stop = recorder_.completion().lane_stop;
+        stop && (!lane_stop_ || stop->lane < lane_stop_->lane))
+      lane_stop_ = std::move(*stop);
+    if (m_.control(ControlWords::kStopped) != 0) return check_stop();
+    live = !segment.tells_live || m_.control(ControlWords::kLive) != 0;
+    for (uint32_t r = 0; r < plan_.resumes.size(); ++r) {
+      if (m_.control(plan_.control.parked(r)) == 0) continue;
+      newly_parked = true;
+      waiting_[r] = true;
+    }
+  }
+  // A lane that wrote the other half has either gone on or begun to wait.
+  if (live || newly_parked) {
+    if (segment.swaps_frame) m_.swap(Hidden::Kind::Frame);
+    if (segment.swaps_group_frame) m_.swap(Hidden::Kind::GroupFrame);
+  }
+  if (segment.ends_phase || !live)
+    if (Signal s = check_stop(); s != Signal::Go) return s;
+  if (!live) {
+    const auto first = std::ranges::find(waiting_, true);
+    if (first == waiting_.end()) return Signal::End;
+    skip_to_ = static_cast<uint32_t>(first - waiting_.begin());
+    return Signal::Skip;
+  }
+  if (segment.ends_phase) ++phases_;
+  return Signal::Go;
+}
+
+// ---- stops
+
+// At the end of a phase: the smallest lane that stopped decides. What it told is on the host since
+// the last launch.
+PlanRunner::Signal PlanRunner::check_stop() {
+  if (!can_stop()) return Signal::Go;
+  if (auto ok = look(); !ok) return fail(ok.error());
+  const uint32_t trapped = m_.control(ControlWords::kStop);
+  if (lane_stop_ && lane_stop_->lane < trapped) return fail(std::move(lane_stop_->error));
+  if (trapped == kNoLane) return Signal::Go;
+  return stop_of_lane(trapped);
+}
+
+Result<std::vector<uint32_t>> PlanRunner::report_words(Hidden::Kind kind) {
+  std::vector<uint32_t> words;
+  const auto row = plan_.find_hidden(kind);
+  if (!row) return words;
+  const auto bytes = m_.fetch_hidden(*row);
+  if (!bytes) return std::unexpected(bytes.error());
+  words.resize(bytes->size() / 4);
+  std::memcpy(words.data(), bytes->data(), words.size() * 4);
+  return words;
+}
+
+PlanRunner::Signal PlanRunner::stop_of_lane(uint32_t lane) {
+  const auto sites = report_words(Hidden::Kind::ReportSite);
+  if (!sites) return fail(sites.error());
+  const auto values = report_words(Hidden::Kind::ReportValue);
+  if (!values) return fail(values.error());
+  const Site& site = plan_.sites[(*sites)[lane]];
+  return fail(site.zero_passes
+                  ? oracle::zero_passes_error(lane, site.at)
+                  : oracle::trapped_error({site.tag, (*values)[lane], lane, site.at}));
+}
+
+// ---- resumes and collectives
+
+// The buffers of the dispatch while a handler looks at them.
+class PlanRunner::Buffers : public HandlerBuffers {
+ public:
+  Buffers(const check::CheckedProgram& source, Memory& memory)
+      : source_(source), memory_(memory), fetched_(source.program.buffers.size()) {}
+
+  [[nodiscard]] std::span<const std::byte> read(BufferId buffer) const override {
+    return get(buffer);
+  }
+  std::span<std::byte> write(BufferId buffer) override {
+    const BufferKind kind = source_.program[buffer].kind;
+    if (kind != BufferKind::InOut && kind != BufferKind::Out && kind != BufferKind::Persistent)
+      return {};
+    const std::span<std::byte> bytes = get(buffer);
+    written_.push_back(buffer);
+    return bytes;
+  }
+  Result<void> finish() {
+    if (error_) return std::unexpected(*error_);
+    for (const BufferId buffer : written_) memory_.put_back(buffer);
+    return memory_.flush();
+  }
+
+ private:
+  std::span<std::byte> get(BufferId buffer) const {
+    auto& fetched = fetched_[buffer.index()];
+    if (fetched) return *fetched;
+    const auto bytes = memory_.fetch(buffer);
+    if (!bytes) {
+      if (!error_) error_ = bytes.error();
+      return {};
+    }
+    fetched = *bytes;
+    return *bytes;
+  }
+
+  const check::CheckedProgram& source_;
+  Memory& memory_;
+  mutable std::vector<std::optional<std::span<std::byte>>> fetched_;
+  mutable std::optional<Error> error_;
+  std::vector<BufferId> written_;
+};
+
+PlanRunner::Signal PlanRunner::resume_step(const ResumeStep& x) {
+  if (Signal s = check_stop(); s != Signal::Go) return s;
+  ++phases_;
+  if (!waiting_[x.resume]) return Signal::Go;
+  waiting_[x.resume] = false;
+  const auto sites = report_words(Hidden::Kind::ReportSite);
+  if (!sites) return fail(sites.error());
+  const auto values = report_words(Hidden::Kind::ReportValue);
+  if (!values) return fail(values.error());
+  const uint32_t mask_row = *plan_.find_hidden(Hidden::Kind::Mask);
+  const auto mask = m_.fetch_hidden(mask_row);
+  if (!mask) return fail(mask.error());
+  std::vector<TrapReport> reports;
+  for (uint32_t lane = 0; lane < mask->size() / 4; ++lane) {
+    std::byte* const at = mask->data() + size_t{lane} * 4;
+    uint32_t state = 0;
+    std::memcpy(&state, at, 4);
+    if (state != kParked + x.resume) continue;
+    const Site& site = plan_.sites[(*sites)[lane]];
+    reports.push_back({site.tag, (*values)[lane], lane, site.at});
+    std::memcpy(at, &kLive, 4);
+  }
+  m_.put_back_hidden(mask_row);
+  Buffers buffers(*s_.source, m_);
+  if (auto ok = resume(reports, buffers); !ok) return fail(ok.error());
+  if (auto ok = buffers.finish(); !ok) return fail(ok.error());
+  std::ranges::move(reports, std::back_inserter(report_.resumed));
+  return Signal::Go;
+}
+
+Result<void> PlanRunner::resume(std::span<const TrapReport> reports, HandlerBuffers& buffers) {
+  if (reports.empty() || s_.trap_handler == nullptr || !*s_.trap_handler) return {};
+  return (*s_.trap_handler)(reports, buffers);
+}
+
+void PlanRunner::progress(uint64_t done, uint64_t of) {
+  if (s_.progress != nullptr && *s_.progress) (*s_.progress)(done, of);
+}
+
+PlanRunner::Signal PlanRunner::collective(const CollectiveStep& x) {
+  const ir::Program& program = s_.source->program;
+  const bool in_place = !x.dst.valid() || x.dst == x.src;
+  const BufferId dst = in_place ? x.src : x.dst;
+  const auto src_bytes = m_.fetch(x.src);
+  if (!src_bytes) return fail(src_bytes.error());
+  const auto dst_bytes = in_place ? src_bytes : m_.fetch(x.dst);
+  if (!dst_bytes) return fail(dst_bytes.error());
+  device::Exchange exchange;
+  exchange.op = x.op;
+  exchange.reduce = x.reduce;
+  exchange.element = program[x.src].element;
+  exchange.root = x.root;
+  exchange.group = x.group;
+  exchange.src_name = program[x.src].name;
+  exchange.dst_name = program[dst].name;
+  exchange.src = *src_bytes;
+  exchange.dst = *dst_bytes;
+  device::Communicator& ranks =
+      s_.communicator != nullptr ? *s_.communicator : device::self_communicator();
+  if (auto ok = ranks.exchange(exchange); !ok) {
+    Error error = ok.error();
+    if (!error.at.known()) error.at = x.at;
+    return fail(std::move(error));
+  }
+  m_.put_back(dst);
+  return Signal::Go;
+}
+
+// ---- recorded loops
+
+void PlanRunner::exit_if(uint32_t control_word, bool equal, uint32_t value) {
+  const uint32_t control = *plan_.find_hidden(Hidden::Kind::Control);
+  recorder_.add(Exit{m_.hidden_word(control, control_word), equal, value});
+}
+
+Result<void> PlanRunner::record(const Steps& list) {
+  for (const Step& step : list) {
+    const Result<void> recorded = match(
+        step.node, [&](const LaunchStep& x) { return record_launch(x.segment); },
+        [&](const PhaseStep&) -> Result<void> {
+          if (can_stop()) exit_if(ControlWords::kStop, false, kNoLane);
+          return {};
+        },
+        [&](const BranchStep& x) -> Result<void> {
+          const uint32_t row = *plan_.find_hidden(Hidden::Kind::Frame);
+          const uint32_t at = recorder_.size();
+          recorder_.add(device::Branch{0, 0, m_.hidden_word(row, x.word)});
+          if (auto ok = record(x.then_steps); !ok) return ok;
+          const uint32_t then_end = recorder_.size();
+          if (auto ok = record(x.else_steps); !ok) return ok;
+          auto& branch = std::get<device::Branch>(recorder_.step(at));
+          branch.then_steps = then_end - at - 1;
+          branch.else_steps = recorder_.size() - then_end;
+          return {};
+        },
+        [&](const LoopStep& x) -> Result<void> {
+          const uint32_t row = *plan_.find_hidden(Hidden::Kind::Frame);
+          const uint32_t at = recorder_.size();
+          recorder_.add(device::While{0, 0, m_.hidden_word(row, x.word)});
+          if (auto ok = record(x.condition); !ok) return ok;
+          const uint32_t condition_end = recorder_.size();
+          if (auto ok = record(x.body); !ok) return ok;
+          auto& loop = std::get<device::While>(recorder_.step(at));
+          loop.condition_steps = condition_end - at - 1;
+          loop.body_steps = recorder_.size() - condition_end;
+          return {};
+        },
+        [&](const FixpointStep& x) { return record_fixpoint(x); },
+        [](const ResumeStep&) -> Result<void> { return {}; },  // can_record() excludes these
+        [](const CollectiveStep&) -> Result<void> { return {}; },
+        [](const CopyStep&) -> Result<void> { return {}; });
+    if (!recorded) return recorded;
+  }
+  return {};
+}
+
+Result<void> PlanRunner::record_launch(uint32_t index) {
+  const Segment& segment = plan_.segments[index];
+  if (auto ok = add_launch(index); !ok) return ok;
+  if (segment.barriers_inside && can_stop()) exit_if(ControlWords::kStopped, false, 0);
+  if (segment.ends_phase && can_stop()) exit_if(ControlWords::kStop, false, kNoLane);
+  if (segment.tells_live) exit_if(ControlWords::kLive, true, 0);
+  // The halves cannot change their roles in a list of fixed steps.
+  if (segment.swaps_frame) m_.carry(Hidden::Kind::Frame);
+  if (segment.swaps_group_frame) m_.carry(Hidden::Kind::GroupFrame);
+  return {};
+}
+
+Result<void> PlanRunner::record_fixpoint(const FixpointStep& x) {
+  const FixpointInfo& info = plan_.fixpoints[x.fixpoint];
+  const uint32_t control = *plan_.find_hidden(Hidden::Kind::Control);
+  const uint32_t changed = plan_.control.changed(x.fixpoint);
+  const uint32_t at = recorder_.size();
+  device::Repeat repeat;
+  repeat.most = x.most.value_or(0);
+  if (!x.most) repeat.most_from = m_.hidden_word(*plan_.find_hidden(Hidden::Kind::Frame), x.word);
+  repeat.until_zero = m_.hidden_word(control, changed);
+  repeat.result = m_.driver_word(DriverWords::result(x.fixpoint));
+  repeat.total = m_.driver_word(DriverWords::total(x.fixpoint));
+  recorder_.add(repeat);
+  for (const FixpointBuffer& b : info.buffers)
+    if (b.snapshot) m_.take_snapshot(*b.snapshot, b.buffer);
+  m_.set_hidden_word(control, changed, 0);
+  if (auto ok = record(x.body); !ok) return ok;
+  for (const FixpointBuffer& b : info.buffers)
+    if (b.snapshot) m_.compare_snapshot(*b.snapshot, b.buffer, changed);
+  std::get<device::Repeat>(recorder_.step(at)).body_steps = recorder_.size() - at - 1;
+  if (const auto row = plan_.find_hidden(Hidden::Kind::Fixpoint)) {
+    const device::Word to = m_.hidden_word(*row, 0);
+    recorder_.add(device::Copy{{to.buffer, to.offset, 8},
+                               {repeat.result->buffer, repeat.result->offset, 8}});
+  }
+  return {};
+}
+
+}  // namespace vyre::run

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the tree of a plan: the part of a dispatch between its inputs and its outputs. Steps that
+// follow from each other without a decision are recorded; where a loop or branch needs a word, the
+// host looks at it, or, on devices that can, the loop itself is recorded.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/memory.hpp"
+#include "vyre/pipeline/compiler.hpp"
+#include "vyre/run/device.hpp"
+
+namespace vyre::run {
+
+class PlanRunner : public device::HostServices {
+ public:
+  struct Setup {
+    const pipeline::Variant* variant = nullptr;
+    const check::CheckedProgram* source = nullptr;
+    const check::Launch* launch = nullptr;
+    bool record_loops = false;  // the device has them
+    bool checked = false;
+    const TrapHandler* trap_handler = nullptr;
+    const ProgressFunction* progress = nullptr;
+    device::Communicator* communicator = nullptr;
+    std::optional<device::Word> grid_from{};
+  };
+  PlanRunner(const Setup& setup, Memory& memory, Recorder& recorder, Report& report);
+
+  // Records one pass over the program and, unless it may be left to a later flush, runs it.
+  Result<void> pass();
+  // Whether pass() leaves everything to the next flush.
+  [[nodiscard]] bool deferred() const;
+  [[nodiscard]] bool records_loops() const { return s_.record_loops; }
+  // After the flush of a deferred pass.
+  void take_reports();
+  // The launch that failed or stopped, for the error.
+  [[nodiscard]] uint32_t segment() const { return segment_; }
+
+  Result<void> resume(std::span<const TrapReport> reports, HandlerBuffers& buffers) override;
+  void progress(uint64_t done, uint64_t of) override;
+
+ private:
+  enum class Signal : uint8_t { Go, Stop, Skip, End };
+  class Buffers;
+
+  // ---- the host decides
+  Signal steps(const plan::Steps& list);
+  Signal step(const plan::Step& step);
+  [[nodiscard]] bool is_target(const plan::Step& step) const;
+  Signal take_part(const plan::Step& step);
+  Signal launch(uint32_t index);
+  Signal fixpoint(const plan::FixpointStep& x);
+  Signal resume_step(const plan::ResumeStep& x);
+  Signal collective(const plan::CollectiveStep& x);
+  Signal check_stop();
+  Signal stop_of_lane(uint32_t lane);
+  Signal fail(Error error);
+  Result<uint32_t> frame(uint32_t word);
+  Result<void> look();
+  Result<std::vector<uint32_t>> report_words(plan::Hidden::Kind kind);
+
+  // ---- the device decides
+  Result<void> record(const plan::Steps& list);
+  Result<void> record_launch(uint32_t index);
+  Result<void> record_fixpoint(const plan::FixpointStep& x);
+  void exit_if(uint32_t control_word, bool equal, uint32_t value);
+
+  Result<void> add_launch(uint32_t index);
+  [[nodiscard]] bool can_stop() const { return s_.checked || !plan_.sites.empty(); }
+
+  Setup s_;
+  const plan::Plan& plan_;
+  Memory& m_;
+  Recorder& recorder_;
+  Report& report_;
+  std::optional<Error> error_;
+  uint32_t segment_ = 0;
+  bool looked_ = false;        // control and frames on the host are those of the last launch
+  std::vector<bool> waiting_;  // by resume: lanes wait for it
+  uint32_t skip_to_ = 0;
+  uint64_t phases_ = 0;
+  std::optional<device::LaneStop> lane_stop_;
+  std::vector<uint32_t> words_;
+  bool decides_ = false;         // the tree has loops or branches
+  bool needs_host_ = false;      // it has resumes or collectives
+  bool may_end_early_ = false;   // lanes may end or stop, so the host has to look
+};
+
+}  // namespace vyre::run

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/recorder.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "device/host_steps.hpp"
+
+namespace vyre::run {
+
+using namespace device;
+
+void Recorder::begin(Backend& backend, const SubmitOptions& options) {
+  backend_ = &backend;
+  options_ = options;
+  steps_.clear();
+  regions_.clear();
+  pending_.clear();
+  completion_ = {};
+  launches_ = 0;
+  submissions_ = 0;
+  times_ = {};
+  failed_segment_.reset();
+}
+
+void Recorder::launch(const Launch& launch, std::span<const Region> arguments,
+                      const std::string* name) {
+  pending_.push_back({size(), static_cast<uint32_t>(regions_.size()),
+                      static_cast<uint32_t>(arguments.size()), name});
+  regions_.insert(regions_.end(), arguments.begin(), arguments.end());
+  steps_.emplace_back(launch);
+}
+
+Result<void> Recorder::flush() {
+  if (steps_.empty()) return {};
+  completion_ = {};
+  // Only now does nothing move any more.
+  for (const Pending& p : pending_)
+    std::get<Launch>(steps_[p.step]).arguments =
+        std::span(regions_).subspan(p.first_argument, p.arguments);
+  constexpr uint32_t kUnknown = ~uint32_t{0};
+  uint32_t failed = kUnknown;
+  Submission submission;
+  submission.steps = steps_;
+  submission.queue = options_.queue;
+  submission.timing = options_.trace != nullptr;
+  submission.checked = options_.checked;
+  submission.host = options_.host;
+  submission.deadline = options_.deadline;
+  submission.cancel = options_.cancel;
+  submission.failed_step = &failed;
+  ++submissions_;
+  const auto done = [&]() -> Result<void> {
+    const Result<Ticket> ticket = backend_->submit(submission);
+    if (!ticket) return std::unexpected(ticket.error());
+    Result<Completion> completion = backend_->wait(*ticket);
+    if (!completion) return std::unexpected(completion.error());
+    completion_ = std::move(*completion);
+    return {};
+  }();
+  if (done) {
+    launches_ += completion_.launches;
+    if (options_.trace != nullptr) trace();
+  } else if (failed < steps_.size()) {
+    if (const auto* launch = std::get_if<Launch>(&steps_[failed]))
+      failed_segment_ = launch->segment;
+  }
+  steps_.clear();
+  regions_.clear();
+  pending_.clear();
+  if (!done) return done;
+  return completion_.launches == 0 ? Result<void>() : times_.add(completion_.timings);
+}
+
+Result<void> TimeSum::add(const Timings& more) {
+  if (std::exchange(any, true)) return add_times(times, more);
+  times = more;
+  return {};
+}
+
+void Recorder::trace() const {
+  const std::string track =
+      fmt::format("{} queue {}", backend_->info().id, options_.queue);
+  for (const StepTime& time : completion_.steps) {
+    TraceEvent event;
+    const Step& step = steps_[time.step];
+    if (const auto* launch = std::get_if<Launch>(&step)) {
+      event.category = TraceCategory::Launch;
+      for (const Pending& p : pending_)
+        if (p.step == time.step && p.name != nullptr) event.name = *p.name;
+      event.args.push_back({"segment", uint64_t{launch->segment}});
+      event.args.push_back({"workgroups", uint64_t{launch->grid[0]} * launch->grid[1] *
+                                              launch->grid[2]});
+    } else if (const auto* transfer = std::get_if<Transfer>(&step)) {
+      const bool up = transfer->direction == Transfer::Direction::ToDevice;
+      event.category = up ? TraceCategory::Upload : TraceCategory::Readback;
+      event.name = up ? "upload" : "readback";
+      event.args.push_back({"bytes", transfer->device.bytes});
+    } else {
+      event.category = TraceCategory::Barrier;
+      event.name = std::holds_alternative<Compare>(step) ? "compare" : "between segments";
+    }
+    const auto at = [&](uint64_t ns) {
+      return options_.trace->ns_at(
+          std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns)));
+    };
+    event.start_ns = at(time.begin_ns);
+    event.duration_ns = at(time.end_ns) - event.start_ns;
+    event.track = track;
+    options_.trace->add(std::move(event));
+  }
+}
+
+}  // namespace vyre::run

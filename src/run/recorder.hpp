@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collects steps and hands them to the device when the host needs an answer, so that work which
+// needs none travels in one submission. Memory is kept between uses.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vyre/base/result.hpp"
+#include "vyre/base/trace.hpp"
+#include "vyre/device/backend.hpp"
+#include "vyre/device/steps.hpp"
+
+namespace vyre::run {
+
+// What all submissions of a call share.
+struct SubmitOptions {
+  uint32_t queue = 0;
+  bool checked = false;
+  device::HostServices* host = nullptr;
+  device::Deadline deadline = device::kNoDeadline;
+  const std::atomic<bool>* cancel = nullptr;
+  Trace* trace = nullptr;
+};
+
+// Sums; a time that one launch does not tell is not known of the sum.
+struct TimeSum {
+  bool any = false;
+  device::Timings times;
+  Result<void> add(const device::Timings& more);  // LimitExceeded beyond 2^64-1
+};
+
+class Recorder {
+ public:
+  // Forgets what an earlier call left, keeps the memory.
+  void begin(device::Backend& backend, const SubmitOptions& options);
+  void set_host(device::HostServices* host) { options_.host = host; }
+
+  void add(device::Step step) { steps_.push_back(std::move(step)); }
+  // The arguments are copied. `name` is for traces and must outlive the flush.
+  void launch(const device::Launch& launch, std::span<const device::Region> arguments,
+              const std::string* name);
+  // For loops, whose length is known when their body has been added.
+  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(steps_.size()); }
+  device::Step& step(uint32_t index) { return steps_[index]; }
+  [[nodiscard]] bool empty() const { return steps_.empty(); }
+
+  // Submits what there is and waits for it. An error names the segment, if a launch failed.
+  Result<void> flush();
+  // Of the last flush.
+  [[nodiscard]] const device::Completion& completion() const { return completion_; }
+  device::Completion& completion() { return completion_; }
+
+  // Over all flushes since begin().
+  [[nodiscard]] uint64_t launches() const { return launches_; }
+  [[nodiscard]] uint64_t submissions() const { return submissions_; }
+  [[nodiscard]] const device::Timings& timings() const { return times_.times; }
+  // The segment that failed, if one did.
+  [[nodiscard]] std::optional<uint32_t> failed_segment() const { return failed_segment_; }
+
+ private:
+  struct Pending {
+    uint32_t step = 0;
+    uint32_t first_argument = 0;
+    uint32_t arguments = 0;
+    const std::string* name = nullptr;
+  };
+  void trace() const;
+
+  device::Backend* backend_ = nullptr;
+  SubmitOptions options_;
+  std::vector<device::Step> steps_;
+  std::vector<device::Region> regions_;
+  std::vector<Pending> pending_;
+  device::Completion completion_;
+  uint64_t launches_ = 0;
+  uint64_t submissions_ = 0;
+  TimeSum times_;
+  std::optional<uint32_t> failed_segment_;
+};
+
+}  // namespace vyre::run

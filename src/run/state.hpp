@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind Device and Pipeline.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "run/memory.hpp"
+#include "run/plan_runner.hpp"
+#include "run/queue.hpp"
+#include "vyre/run/device.hpp"
+
+namespace vyre::run {
+
+struct DeviceState {
+  DeviceState(std::shared_ptr<device::Backend> b, const DeviceOptions& options);
+  // Queues finish first: their work uses everything above them.
+  std::shared_ptr<device::Backend> backend;
+  device::Telemetry telemetry;
+  pipeline::Compiler compiler;
+  std::atomic<Trace*> trace = nullptr;
+  std::atomic<bool> shut_down = false;
+  std::atomic<uint64_t> recoveries = 0;
+  std::array<Queue, kQueues> queues;
+
+  // PoisonedState after shutdown, the loss of a lost device.
+  [[nodiscard]] Result<void> check_usable() const;
+  // Telemetry of an error that a caller gets to see.
+  void count(const Error& error);
+};
+
+// Everything that a dispatch of one shape needs, kept for the next one of the same shape: sizes,
+// route, code, device memory and the lists that steps are written to.
+struct Workspace {
+  // ---- the shape
+  struct Shape {
+    std::vector<uint64_t> input_bytes;  // by input slot
+    std::vector<std::byte> uniforms;    // contents that host expressions may read
+    std::vector<bool> resident;         // by BufferId
+    std::optional<check::Axes> grid, workgroup;
+    bool checked = false;
+    bool cooperative = false;
+    bool repeated = false;
+    bool unknown_grid = false;  // it is read on the device
+    friend bool operator==(const Shape&, const Shape&) = default;
+  };
+  Shape shape;
+  bool shaped = false;
+
+  check::Launch launch;
+  plan::Route route = plan::Route::Native;
+  std::shared_ptr<const pipeline::Variant> variant;
+  CacheHit cache_hit = CacheHit::Unknown;
+  Layout layout;
+  device::Buffer arena;
+
+  // ---- of the dispatch that runs
+  Shape wanted;
+  std::vector<device::Region> resident;              // by BufferId
+  std::vector<std::span<const std::byte>> given;     // by BufferId
+  std::vector<std::span<const std::byte>> by_input;  // by input slot, for resolve_launch
+  std::vector<device::Buffer::Use> uses;
+  std::vector<uint64_t> output_bytes;  // by output slot
+  Memory memory;
+  Recorder recorder;
+};
+
+struct PipelineState {
+  std::shared_ptr<DeviceState> device;
+  pipeline::Source source;
+  plan::BindingPlan bindings;
+  DispatchConfig config;
+  uint32_t generation = 0;
+  std::string id;
+  CacheHit compile_hit = CacheHit::Unknown;
+  std::vector<bool> host_reads;  // by BufferId: sizes depend on its contents
+
+  std::mutex mutex;
+  std::vector<std::shared_ptr<const pipeline::Variant>> variants;  // in order of their first use
+  std::vector<std::unique_ptr<Workspace>> idle;  // the last one was used last
+  static constexpr size_t kMostIdle = 8;
+
+  std::unique_ptr<Workspace> lease();
+  void give_back(std::unique_ptr<Workspace> workspace);
+};
+
+pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route);
+
+// Returned to its pipeline when the dispatch is over.
+class Lease {
+ public:
+  explicit Lease(PipelineState& pipeline) : pipeline_(&pipeline), workspace_(pipeline.lease()) {}
+  Lease(Lease&& other) noexcept
+      : pipeline_(other.pipeline_), workspace_(std::move(other.workspace_)) {}
+  Lease& operator=(Lease&&) = delete;
+  ~Lease() {
+    if (workspace_) pipeline_->give_back(std::move(workspace_));
+  }
+  Workspace& operator*() const { return *workspace_; }
+  Workspace* operator->() const { return workspace_.get(); }
+
+ private:
+  PipelineState* pipeline_;
+  std::unique_ptr<Workspace> workspace_;
+};
+
+// One dispatch, in two parts: everything that can be refused, and the work.
+class Dispatch {
+ public:
+  Dispatch(PipelineState& pipeline, const DispatchConfig& config)
+      : p_(pipeline), device_(*pipeline.device), config_(config), lease_(pipeline) {}
+
+  // Arguments, launch, route, code, memory.
+  Result<void> prepare(const Arguments& arguments);
+  // The work, in the caller's turn of its queue; results into `slots`, if there are any.
+  Result<Report> run(Outputs* slots);
+
+  // For sequences: everything but the flush, if the plan allows.
+  [[nodiscard]] bool deferrable() const;
+  void record_inputs(Recorder& recorder);
+  Result<void> record_pass(Recorder& recorder, Report& report);
+  [[nodiscard]] const Workspace& workspace() const { return *lease_; }
+  Error with_context(Error error, uint32_t segment) const;
+  // Telemetry of so many calls with so many launches in all.
+  void count(uint64_t dispatches, uint64_t launches) const;
+
+ private:
+  Result<void> take_arguments(const Arguments& arguments);
+  Result<void> read_grid();
+  Result<void> shape();
+  Result<std::shared_ptr<const pipeline::Variant>> variant(plan::Route route);
+  Result<plan::Route> choose_route();
+  Result<void> passes(PlanRunner& runner, Report& report);
+  Result<void> recorded_passes(PlanRunner& runner, Report& report);
+  [[nodiscard]] PlanRunner::Setup runner_setup() const;
+  [[nodiscard]] SubmitOptions submit_options() const;
+  void setup_memory(Recorder& recorder);
+  Result<void> check_output_bytes();
+  void read_outputs(Outputs& slots, OutputStats& stats);
+  void finish(Report& report, const OutputStats& stats) const;
+  [[nodiscard]] bool at_host() const {
+    return !device_.backend->info().capabilities.resident_buffers;
+  }
+  [[nodiscard]] uint32_t iterations() const { return config_.fixpoint_iterations.value_or(1); }
+
+  PipelineState& p_;
+  DeviceState& device_;
+  const DispatchConfig& config_;
+  Lease lease_;
+  std::optional<device::Word> grid_from_;
+  uint64_t host_input_bytes_ = 0;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace vyre::run
