@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vyre/base/diagnostic.hpp"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace vyre {
 namespace {
+
+using testing::HasSubstr;
 
 TEST(Diagnostics, SeverityAndCountsComeFromTheCode) {
   Diagnostics d;
@@ -84,6 +89,44 @@ TEST(Diagnostics, SortIsByPlaceThenCodeAndStable) {
   const std::vector<std::string> expected{
       "a unknown", "a9.2 lower code", "a9.2 first", "a9.2 second", "a10", "b"};
   EXPECT_EQ(order, expected);
+}
+
+// D-OBS.3: whatever the code, each rendering has the severity, the code, the place and the fix.
+TEST(Diagnostics, EveryCodeIsWholeInAllThreeRenderings) {
+  using Json = nlohmann::json;
+  const std::string source = "one\n  two three\n";
+  for (const CodeInfo& info : all_codes()) {
+    const std::string severity = info.severity == Severity::Error ? "error" : "warning";
+    const std::string code(text_of(info.code));
+    Diagnostics d;
+    d.add(info.code, {"f.vyre", 2, 7, 5}, "it is wrong", "do it like this");
+
+    EXPECT_THAT(render_text(d, {{"f.vyre", source}}),
+                HasSubstr(fmt::format("f.vyre:2:7: {}[{}]: it is wrong\n"
+                                      "    2 |   two three\n"
+                                      "      |       ^^^^^\n"
+                                      "  Fix: do it like this\n",
+                                      severity, code)));
+
+    const Json json = Json::parse(render_json(d)).at(0);
+    EXPECT_EQ(json["severity"], severity);
+    EXPECT_EQ(json["code"], code);
+    EXPECT_EQ(json["file"], "f.vyre");
+    EXPECT_EQ(json["line"], 2);
+    EXPECT_EQ(json["column"], 7);
+    EXPECT_EQ(json["length"], 5);
+    EXPECT_EQ(json["fix"], "do it like this");
+
+    const Json run = Json::parse(render_sarif(d, "1")).at("runs").at(0);
+    const Json& result = run["results"].at(0);
+    EXPECT_EQ(result["level"], severity);
+    EXPECT_EQ(result["ruleId"], code);
+    EXPECT_EQ(run["tool"]["driver"]["rules"].at(0)["id"], code);
+    const Json& place = result["locations"].at(0)["physicalLocation"];
+    EXPECT_EQ(place["artifactLocation"]["uri"], "f.vyre");
+    EXPECT_EQ(place["region"], (Json{{"startLine", 2}, {"startColumn", 7}, {"endColumn", 12}}));
+    EXPECT_THAT(result["message"]["text"].get<std::string>(), HasSubstr("Fix: do it like this"));
+  }
 }
 
 }  // namespace

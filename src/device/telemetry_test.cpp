@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// D-OBS.1: the counters themselves. What each path adds is tested where the paths are, in run.
+#include "vyre/device/telemetry.hpp"
+
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace vyre::device {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::Pair;
+
+constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+
+struct Field {
+  TelemetryField id;
+  TelemetryKind kind;
+  std::string name;
+  std::string help;
+  uint64_t TelemetrySnapshot::* value;
+};
+
+const std::vector<Field>& fields() {
+  static const std::vector<Field> all = {
+#define VYRE_FIELD(enumerator, name, kind, help) \
+  {TelemetryField::enumerator, TelemetryKind::kind, #name, help, &TelemetrySnapshot::name},
+      VYRE_TELEMETRY_FIELDS(VYRE_FIELD)
+#undef VYRE_FIELD
+  };
+  return all;
+}
+
+// A different number for every field, too large for 32 bits.
+uint64_t number_of(size_t index) {
+  return (uint64_t{1} << 33) + index;
+}
+
+TelemetrySnapshot all_different() {
+  TelemetrySnapshot snapshot;
+  for (size_t i = 0; i < fields().size(); ++i) snapshot.*fields()[i].value = number_of(i);
+  return snapshot;
+}
+
+// The names are an interface: dashboards break when one changes.
+TEST(Telemetry, NamesInTheirOrder) {
+  std::vector<std::string> names;
+  for (const Field& field : fields()) names.push_back(field.name);
+  EXPECT_THAT(
+      names, ElementsAre("dispatches", "launches", "input_bytes", "output_bytes", "output_slots",
+                         "output_slots_reused", "output_slots_moved", "output_slots_appended",
+                         "output_bytes_incoming", "output_bytes_copied", "output_bytes_moved",
+                         "output_bytes_appended", "output_bytes_retained", "grid_sync_splits",
+                         "grid_sync_segments", "grid_sync_points", "launches_native",
+                         "launches_virtual", "launches_resident", "launches_host", "launches_whole",
+                         "fixpoint_passes", "fixpoint_early_exits", "cache_hits", "cache_misses",
+                         "cache_unknown", "cache_corrupt", "compile_ns", "device_lost",
+                         "recoveries", "traps", "out_of_bounds"));
+  EXPECT_EQ(names.size(), kTelemetryFieldCount);
+  std::set<std::string> helps;
+  for (const Field& field : fields()) {
+    EXPECT_EQ(kind_of(field.id), field.kind);
+    EXPECT_EQ(field.kind == TelemetryKind::Gauge, field.name == "output_bytes_retained");
+    EXPECT_TRUE(helps.insert(field.help).second) << field.name;
+    EXPECT_THAT(field.help, Not(HasSubstr("\n")));
+  }
+}
+
+TEST(Telemetry, BeginsAtZero) {
+  EXPECT_EQ(Telemetry().snapshot(), TelemetrySnapshot{});
+}
+
+TEST(Telemetry, EachFieldCountsForItself) {
+  for (const Field& field : fields()) {
+    Telemetry telemetry;
+    telemetry.add(field.id);
+    telemetry.add(field.id, uint64_t{1} << 40);
+    TelemetrySnapshot expected;
+    expected.*field.value = (uint64_t{1} << 40) + 1;
+    EXPECT_EQ(telemetry.snapshot(), expected) << field.name;
+    EXPECT_NE(telemetry.snapshot(), TelemetrySnapshot{}) << field.name;
+  }
+}
+
+TEST(Telemetry, AGaugeIsTheLastValueWhateverTheThread) {
+  Telemetry telemetry;
+  telemetry.set(TelemetryField::OutputBytesRetained, 100);
+  std::thread([&] { telemetry.set(TelemetryField::OutputBytesRetained, 7); }).join();
+  EXPECT_EQ(telemetry.snapshot().output_bytes_retained, 7U);
+}
+
+TEST(TelemetryDeathTest, ACounterIsNotSet) {
+  Telemetry telemetry;
+  EXPECT_DEATH(telemetry.set(TelemetryField::Dispatches, 1), "internal bug");
+}
+
+TEST(Telemetry, CountersStopAtTheTop) {
+  Telemetry telemetry;
+  telemetry.add(TelemetryField::InputBytes, kMax - 1);
+  telemetry.add(TelemetryField::InputBytes, 1);
+  EXPECT_EQ(telemetry.snapshot().input_bytes, kMax);
+  telemetry.add(TelemetryField::InputBytes, kMax);
+  EXPECT_EQ(telemetry.snapshot().input_bytes, kMax);
+  // The sums of threads as well.
+  Telemetry shared;
+  shared.add(TelemetryField::InputBytes, kMax - 1);
+  std::thread([&] { shared.add(TelemetryField::InputBytes, 5); }).join();
+  EXPECT_EQ(shared.snapshot().input_bytes, kMax);
+  ASSERT_TRUE(shared.set_metric("m", kMax));
+  ASSERT_TRUE(shared.add_metric("m", 1));
+  EXPECT_THAT(shared.snapshot().metrics, ElementsAre(Pair("m", kMax)));
+}
+
+TEST(Telemetry, AddingNeitherThrowsNorLocks) {
+  static_assert(noexcept(std::declval<Telemetry&>().add(TelemetryField::Launches, 1)));
+  static_assert(std::atomic<uint64_t>::is_always_lock_free);
+}
+
+// More threads than shards, and readers at the same time.
+TEST(Telemetry, ThreadsLoseNothing) {
+  constexpr uint64_t kThreads = 12;
+  constexpr uint64_t kRounds = 2000;
+  Telemetry telemetry;
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&] {
+      uint64_t seen = 0;
+      for (uint64_t i = 0; i < kRounds; ++i) {
+        telemetry.add(TelemetryField::Dispatches);
+        telemetry.add(TelemetryField::InputBytes, i);
+        if (i % 100 != 0) continue;
+        EXPECT_TRUE(telemetry.add_metric("rounds", 100));
+        const uint64_t now = telemetry.snapshot().dispatches;
+        EXPECT_GE(now, seen) << "a counter went down";
+        seen = now;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  TelemetrySnapshot expected;
+  expected.dispatches = kThreads * kRounds;
+  expected.input_bytes = kThreads * (kRounds * (kRounds - 1) / 2);
+  expected.metrics = {{"rounds", kThreads * kRounds}};
+  EXPECT_EQ(telemetry.snapshot(), expected);
+}
+
+TEST(TelemetryMetrics, AreSetAddedAndSorted) {
+  Telemetry telemetry;
+  ASSERT_TRUE(telemetry.set_metric("zeta_2", 5));
+  ASSERT_TRUE(telemetry.add_metric("alpha", 2));
+  ASSERT_TRUE(telemetry.add_metric("alpha", 3));
+  ASSERT_TRUE(telemetry.set_metric("zeta_2", 1));
+  EXPECT_THAT(telemetry.snapshot().metrics, ElementsAre(Pair("alpha", 5), Pair("zeta_2", 1)));
+}
+
+TEST(TelemetryMetrics, OtherNamesAreRefused) {
+  Telemetry telemetry;
+  ASSERT_TRUE(telemetry.set_metric(std::string(Telemetry::kMaxMetricName, 'a'), 1));
+  for (const std::string& name :
+       {std::string(), std::string("Upper"), std::string("a-b"), std::string("a b"),
+        std::string("é"), std::string("a\n"), std::string("a\0b", 3), std::string("a\"}"),
+        std::string(Telemetry::kMaxMetricName + 1, 'a')}) {
+    for (const Result<void>& result :
+         {telemetry.set_metric(name, 1), telemetry.add_metric(name, 1)}) {
+      ASSERT_FALSE(result) << name;
+      EXPECT_EQ(result.error().code, ErrorCode::InvalidArgument);
+      EXPECT_THAT(result.error().message, HasSubstr("Fix: "));
+    }
+  }
+  EXPECT_EQ(telemetry.snapshot().metrics.size(), 1U);
+}
+
+TEST(TelemetryMetrics, ThereIsALimitToTheirNumber) {
+  Telemetry telemetry;
+  for (size_t i = 0; i < Telemetry::kMaxMetrics; ++i)
+    ASSERT_TRUE(telemetry.add_metric("m" + std::to_string(i), 1));
+  const Result<void> refused = telemetry.add_metric("one_more", 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::LimitExceeded);
+  EXPECT_THAT(refused.error().message, HasSubstr("one_more"));
+  EXPECT_THAT(refused.error().message, HasSubstr("Fix: "));
+  EXPECT_TRUE(telemetry.add_metric("m7", 1)) << "known ones still count";
+}
+
+TEST(TelemetrySnapshot, DifferencesAreByField) {
+  for (size_t i = 0; i < fields().size(); ++i) {
+    const Field& field = fields()[i];
+    TelemetrySnapshot later = all_different();
+    later.*field.value += 5;
+    TelemetrySnapshot expected;
+    for (const Field& each : fields())
+      if (each.kind == TelemetryKind::Gauge) expected.*each.value = later.*each.value;
+    if (field.kind == TelemetryKind::Counter) expected.*field.value = 5;
+    EXPECT_EQ(later - all_different(), expected) << field.name;
+  }
+}
+
+TEST(TelemetrySnapshot, DifferencesOfMetricsAreByNameAndNeverBelowZero) {
+  TelemetrySnapshot earlier;
+  earlier.dispatches = 9;
+  earlier.metrics = {{"down", 5}, {"gone", 1}, {"up", 2}};
+  TelemetrySnapshot later;
+  later.dispatches = 8;
+  later.metrics = {{"down", 4}, {"fresh", 3}, {"up", 10}};
+  const TelemetrySnapshot since = later - earlier;
+  EXPECT_EQ(since.dispatches, 0U);
+  EXPECT_THAT(since.metrics, ElementsAre(Pair("down", 0), Pair("fresh", 3), Pair("up", 8)));
+}
+
+TEST(TelemetryPrometheus, EveryFieldWithHelpAndType) {
+  std::string expected;
+  for (size_t i = 0; i < fields().size(); ++i) {
+    const Field& field = fields()[i];
+    const bool gauge = field.name == "output_bytes_retained";
+    const std::string name = "vyre_" + field.name + (gauge ? "" : "_total");
+    expected += "# HELP " + name + " " + field.help + "\n";
+    expected += "# TYPE " + name + (gauge ? " gauge\n" : " counter\n");
+    expected += name + "{device=\"cuda:1\"} " + std::to_string(number_of(i)) + "\n";
+  }
+  EXPECT_EQ(to_prometheus(all_different(), "cuda:1"), expected);
+}
+
+TEST(TelemetryPrometheus, SeveralDevicesDescribeANameOnce) {
+  const std::vector<DeviceTelemetry> devices = {
+      {.device = "a", .snapshot = {.dispatches = 1, .metrics = {{"x", 3}, {"y", 4}}}},
+      {.device = "b", .snapshot = {.dispatches = 2, .metrics = {{"x", 5}}}}};
+  const std::string text = to_prometheus(devices);
+  EXPECT_THAT(text, HasSubstr("# TYPE vyre_dispatches_total counter\n"
+                              "vyre_dispatches_total{device=\"a\"} 1\n"
+                              "vyre_dispatches_total{device=\"b\"} 2\n"));
+  EXPECT_THAT(text, testing::EndsWith("# HELP vyre_backend_x counted by the backend\n"
+                                      "# TYPE vyre_backend_x untyped\n"
+                                      "vyre_backend_x{device=\"a\"} 3\n"
+                                      "vyre_backend_x{device=\"b\"} 5\n"
+                                      "# HELP vyre_backend_y counted by the backend\n"
+                                      "# TYPE vyre_backend_y untyped\n"
+                                      "vyre_backend_y{device=\"a\"} 4\n"));
+  std::set<std::string> heads;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_TRUE(!line.starts_with("#") || heads.insert(line).second) << line;
+}
+
+TEST(TelemetryPrometheus, LabelsAreEscaped) {
+  EXPECT_THAT(to_prometheus({}, "a\"b\\c\nd\xFF"),
+              HasSubstr("vyre_launches_total{device=\"a\\\"b\\\\c\\nd\uFFFD\"} 0\n"));
+}
+
+TEST(TelemetryJson, EveryFieldUnderItsName) {
+  TelemetrySnapshot snapshot = all_different();
+  snapshot.compile_ns = kMax;
+  snapshot.metrics = {{"occupancy", 50}};
+  const Json json = Json::parse(to_json(snapshot, "cpu \"0\"\xFF"));
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  EXPECT_THAT(keys, ElementsAre("schema", "kind", "device", "counters", "gauges", "backend"));
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["kind"], "telemetry");
+  EXPECT_EQ(json["device"], "cpu \"0\"\uFFFD");
+  for (const Field& field : fields())
+    EXPECT_EQ(json[field.kind == TelemetryKind::Gauge ? "gauges" : "counters"]
+                  .at(field.name)
+                  .get<uint64_t>(),
+              snapshot.*field.value)
+        << field.name;
+  EXPECT_EQ(json["counters"].size() + json["gauges"].size(), kTelemetryFieldCount);
+  EXPECT_EQ(json["backend"].dump(), R"({"occupancy":50})");
+}
+
+}  // namespace
+}  // namespace vyre::device
