@@ -35,6 +35,9 @@ struct Entry {
   std::shared_ptr<const check::CheckedProgram> program;
   ir::LocalId live;    // valid: false in lanes that only walk along to barriers
   bool whole = false;  // grid barriers, fixpoints, resumes and collectives as the source has them
+  // By argument, may be empty: lanes that store to one element have to store the same value. A
+  // device may hold the program to it.
+  std::vector<bool> agreed;
 };
 
 struct Artifact {
