@@ -26,22 +26,25 @@ struct SharedEdge {
 struct Entry {
   std::string name;  // "bfs, segment 2"
   uint32_t arguments = 0;
-  std::vector<SharedEdge> shared;
+  std::vector<SharedEdge> shared = {};
   bool barriers_inside = false;  // over the grid: all workgroups have to run at once
-  std::vector<std::string> regions;
+  std::vector<std::string> regions = {};
 
   // Format::Program: the program itself, as it was checked. It is not code: it stays in this
   // process and is shared with the plan it comes from.
-  std::shared_ptr<const check::CheckedProgram> program;
-  ir::LocalId live;    // valid: false in lanes that only walk along to barriers
+  std::shared_ptr<const check::CheckedProgram> program = {};
+  ir::LocalId live = {};  // valid: false in lanes that only walk along to barriers
   bool whole = false;  // grid barriers, fixpoints, resumes and collectives as the source has them
+  // By argument, may be empty: lanes that store to one element have to store the same value. A
+  // device may hold the program to it.
+  std::vector<bool> agreed = {};
 };
 
 struct Artifact {
   Format format = Format::Program;
-  std::vector<std::byte> code;
-  std::vector<Entry> entries;
-  Digest key;
+  std::vector<std::byte> code = {};
+  std::vector<Entry> entries = {};
+  Digest key = {};
 };
 
 }  // namespace vyre::device

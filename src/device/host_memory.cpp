@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/host_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace vyre::device {
+
+namespace {
+
+Error error(ErrorCode code, std::string message) {
+  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
+}
+
+}  // namespace
+
+Result<Handle> HostMemory::allocate(uint64_t bytes, Memory kind, const BackendInfo& info) {
+  const auto none = [&](uint64_t available) {
+    return std::unexpected(
+        error(ErrorCode::DeviceOutOfMemory,
+              fmt::format("{} bytes are requested on device `{}`, which has {} bytes available. "
+                          "Fix: free buffers, or use smaller ones",
+                          bytes, info.id, available)));
+  };
+  {  // The bytes are ours before they are there: filling them may take long.
+    const std::scoped_lock lock(mutex_);
+    if (bytes > options_.limit - std::min(bytes_, options_.limit))
+      return none(options_.limit - std::min(bytes_, options_.limit));
+    bytes_ += bytes;
+  }
+  Block block{.data = std::unique_ptr<std::byte, Free>(static_cast<std::byte*>(
+                  ::operator new(bytes, std::align_val_t{kAlign}, std::nothrow))),
+              .bytes = bytes,
+              .kind = kind};
+  if (block.data && options_.fresh_fill && bytes != 0)
+    std::memset(block.data.get(), static_cast<int>(*options_.fresh_fill), bytes);
+  const std::scoped_lock lock(mutex_);
+  if (!block.data) {
+    bytes_ -= bytes;
+    return none(0);
+  }
+  const Handle handle = new_handle();
+  blocks_.emplace(handle.value, std::move(block));
+  return handle;
+}
+
+bool HostMemory::release(Handle handle) noexcept {
+  Block freed;  // outside the lock
+  const std::scoped_lock lock(mutex_);
+  const auto row = blocks_.find(handle.value);
+  if (row == blocks_.end()) return false;
+  bytes_ -= row->second.bytes;
+  freed = std::move(row->second);
+  blocks_.erase(row);
+  return true;
+}
+
+void HostMemory::clear() noexcept {
+  const std::scoped_lock lock(mutex_);
+  blocks_.clear();
+  bytes_ = 0;
+}
+
+uint64_t HostMemory::buffers() const {
+  const std::shared_lock lock(mutex_);
+  return blocks_.size();
+}
+
+uint64_t HostMemory::bytes() const {
+  const std::shared_lock lock(mutex_);
+  return bytes_;
+}
+
+void HostMemory::scribble(std::byte value) {
+  const std::scoped_lock lock(mutex_);
+  if (working_.load(std::memory_order_acquire) != 0) return;
+  for (auto& [handle, block] : blocks_)
+    if (block.kind == Memory::Device && block.bytes != 0)
+      std::memset(block.data.get(), static_cast<int>(value), block.bytes);
+}
+
+HostMemory::Work::Work(HostMemory& memory) : memory_(memory), lock_(memory.mutex_) {
+  memory_.working_.fetch_add(1, std::memory_order_relaxed);
+}
+HostMemory::Work::~Work() {
+  memory_.working_.fetch_sub(1, std::memory_order_release);
+}
+
+std::span<std::byte> HostMemory::Work::find(Handle handle) const {
+  const auto row = memory_.blocks_.find(handle.value);
+  if (row == memory_.blocks_.end()) return {};
+  return {row->second.data.get(), row->second.bytes};
+}
+
+Ticket FinishedWork::add(Result<Completion> result) {
+  const std::scoped_lock lock(mutex_);
+  const Ticket ticket{next_++};
+  const auto free = std::ranges::find(rows_, Ticket{}, &Row::ticket);
+  if (free == rows_.end())
+    rows_.push_back({ticket, std::move(result)});
+  else
+    *free = {ticket, std::move(result)};
+  return ticket;
+}
+
+Result<Completion> FinishedWork::take(Ticket ticket) {
+  const std::scoped_lock lock(mutex_);
+  const auto row = std::ranges::find(rows_, ticket, &Row::ticket);
+  if (ticket == Ticket{} || row == rows_.end())
+    return std::unexpected(error(ErrorCode::Internal,
+                                 fmt::format("ticket {} is waited for, but there is no such work. "
+                                             "Fix: report this as a bug of the driver",
+                                             ticket.value)));
+  row->ticket = {};
+  return std::move(row->result);
+}
+
+void FinishedWork::clear() noexcept {
+  const std::scoped_lock lock(mutex_);
+  rows_.clear();
+}
+
+}  // namespace vyre::device

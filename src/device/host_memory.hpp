@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a backend whose device is the host has to keep: memory, loaded code, and work that is done
+// but not yet asked for. Handles are 1, 2, 3 and so on and are never used again. Any thread may
+// call anything; only memory itself is not guarded, as on a device.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "vyre/base/result.hpp"
+#include "vyre/device/backend.hpp"
+
+namespace vyre::device {
+
+class HostMemory {
+ public:
+  struct Options {
+    uint64_t limit = ~uint64_t{0};          // bytes in all
+    std::optional<std::byte> fresh_fill{};  // what new memory holds
+  };
+  explicit HostMemory(Options options) : options_(options) {}
+
+  // At a multiple of 256 and not a byte longer, so that AddressSanitizer sees what lies beyond.
+  // DeviceOutOfMemory.
+  Result<Handle> allocate(uint64_t bytes, Memory kind, const BackendInfo& info);
+  // False: no memory of this one.
+  bool release(Handle handle) noexcept;
+  void clear() noexcept;
+  Handle new_handle() { return {next_.fetch_add(1, std::memory_order_relaxed)}; }
+
+  [[nodiscard]] uint64_t buffers() const;
+  [[nodiscard]] uint64_t bytes() const;
+
+  // Held while memory is used. Finds it without a lock of its own, so it is cheap to ask often.
+  class Work {
+   public:
+    explicit Work(HostMemory& memory);
+    Work(const Work&) = delete;
+    Work& operator=(const Work&) = delete;
+    ~Work();
+    // Empty for a handle that is no memory of this one.
+    [[nodiscard]] std::span<std::byte> find(Handle handle) const;
+    // Others may allocate and release meanwhile; what was found stays where it is.
+    template <class Do>
+    decltype(auto) without_lock(Do&& act) {
+      lock_.unlock();
+      const Relock relock{lock_};
+      return act();
+    }
+
+   private:
+    struct Relock {
+      std::shared_lock<std::shared_mutex>& lock;
+      ~Relock() { lock.lock(); }
+    };
+    HostMemory& memory_;
+    std::shared_lock<std::shared_mutex> lock_;
+  };
+
+  // For devices without resident buffers: unless somebody works, all memory of the device becomes
+  // `value`, so that who relies on it is found.
+  void scribble(std::byte value);
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const { ::operator delete(data, std::align_val_t{kAlign}); }
+  };
+  struct Block {
+    std::unique_ptr<std::byte, Free> data;
+    uint64_t bytes = 0;
+    Memory kind = Memory::Device;
+  };
+  static constexpr size_t kAlign = 256;
+
+  const Options options_;
+  std::atomic<uint64_t> next_ = 1;
+  std::atomic<uint32_t> working_ = 0;
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<uint64_t, Block> blocks_;
+  uint64_t bytes_ = 0;
+};
+
+// Loaded code by handle. What a launch has found lives until it is done with it.
+template <class Code>
+class HostCode {
+ public:
+  void add(Handle handle, Code code) {
+    auto shared = std::make_shared<const Code>(std::move(code));
+    const std::scoped_lock lock(mutex_);
+    rows_.emplace(handle.value, std::move(shared));
+  }
+  [[nodiscard]] std::shared_ptr<const Code> find(Handle handle) const {
+    const std::shared_lock lock(mutex_);
+    const auto row = rows_.find(handle.value);
+    return row == rows_.end() ? nullptr : row->second;
+  }
+  void release(Handle handle) noexcept {
+    const std::scoped_lock lock(mutex_);
+    rows_.erase(handle.value);
+  }
+  void clear() noexcept {
+    const std::scoped_lock lock(mutex_);
+    rows_.clear();
+  }
+  [[nodiscard]] uint64_t size() const {
+    const std::shared_lock lock(mutex_);
+    return rows_.size();
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<uint64_t, std::shared_ptr<const Code>> rows_;
+};
+
+// Work that ended before anybody waited for it.
+class FinishedWork {
+ public:
+  Ticket add(Result<Completion> result);
+  // Internal for a ticket that is not there, or not any more.
+  Result<Completion> take(Ticket ticket);
+  void clear() noexcept;
+
+ private:
+  struct Row {
+    Ticket ticket;  // 0: free
+    Result<Completion> result;
+  };
+  std::mutex mutex_;
+  uint64_t next_ = 1;
+  std::vector<Row> rows_;  // as many as were ever waiting at once
+};
+
+}  // namespace vyre::device

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the steps of a submission on memory that the host can reach, for backends whose device is
+// the host itself. They say where a buffer lies and how a kernel is run; the rest is the same for
+// all of them. Nothing here allocates, unless times of single steps are wanted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "vyre/base/result.hpp"
+#include "vyre/device/backend.hpp"
+
+namespace vyre::device {
+
+class HostDevice {
+ public:
+  virtual ~HostDevice() = default;
+  // Empty for a handle that is none of its buffers.
+  virtual std::span<std::byte> memory(Handle buffer) = 0;
+  // `grid` is the launch's, or what its grid_from said: within the limits, no axis 0. May write
+  // Completion::lane_stop and whole.
+  virtual Result<Timings> launch(const Launch& launch, const Axes& grid,
+                                 Completion& completion) = 0;
+  // Before a step is done; loops and branches are no steps of their own.
+  virtual void on_step(const Step& /*step*/) {}
+};
+
+// Adds to `completion`, whose timings start as 0 where the device measures and as nothing where it
+// does not. Timeout at the deadline or when cancelled, seen between steps; LimitExceeded for a grid
+// from memory that is too large, and for times that overflow; Internal for bytes that are not
+// there; whatever a launch returns. Writes Submission::failed_step.
+Result<void> run_steps(const Submission& submission, const BackendInfo& info, HostDevice& device,
+                       Completion& completion);
+
+Result<void> run_transfers(std::span<const Transfer> transfers, HostDevice& device);
+
+// CooperativeResidencyExceeded if more workgroups have to be on the device at once than `resident`.
+Result<void> check_residency(const Launch& launch, const Axes& grid, uint64_t resident,
+                             const BackendInfo& info);
+
+// A time that one side does not know is not known of the sum; LimitExceeded if it overflows.
+Result<void> add_times(Timings& sum, const Timings& more);
+
+}  // namespace vyre::device
