@@ -41,6 +41,7 @@ class CommandLine {
     add_fmt();
     add_print();
     add_plan();
+    add_cache();
     add_explain();
     add_command("version", "Version, commit, compiler", [this] { return run_version(app_); });
     add_completion();
@@ -206,6 +207,17 @@ class CommandLine {
         ->type_name("FILE");
   }
 
+  void add_cache() {
+    CLI::App& command = add_command("cache", "Look after the compiled code that is kept on disk",
+                                    [this] { return run_cache(app_, cache_); });
+    choose(command.add_option("ACTION", cache_.action, "What to do")->required(),
+           {"stat", "verify", "gc", "clear"});
+    command.add_option("--dir", cache_.directory, "Another directory than the one that is used")
+        ->type_name("D");
+    command.add_option("--max-bytes", cache_.max_bytes, "What gc leaves (default 1073741824)")
+        ->type_name("N");
+  }
+
   void add_explain() {
     CLI::App& command = add_command("explain", "Explain a diagnostic, or list all of them",
                                     [this] { return run_explain(app_, explain_); });
@@ -279,6 +291,7 @@ class CommandLine {
   FmtOptions fmt_;
   PrintOptions print_;
   PlanOptions plan_;
+  CacheOptions cache_;
   ExplainOptions explain_;
   CompletionOptions completion_;
   std::map<std::string, std::function<int()>> actions_;

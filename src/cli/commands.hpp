@@ -64,6 +64,13 @@ struct PlanOptions {
 };
 int run_plan(App& app, const PlanOptions& options);
 
+struct CacheOptions {
+  std::string action;                    // stat, verify, gc or clear
+  std::optional<std::string> directory;  // else the one that is used
+  std::optional<int64_t> max_bytes;      // of gc
+};
+int run_cache(App& app, const CacheOptions& options);
+
 struct ExplainOptions {
   std::string code;  // empty: list all
 };

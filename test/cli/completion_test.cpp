@@ -84,9 +84,9 @@ TEST_F(BashCompletion, IsBash) {
 }
 
 TEST_F(BashCompletion, CommandsAndOptions) {
-  EXPECT_THAT(offered({""}), ElementsAre("check", "completion", "explain", "fmt", "plan", "print",
-                                         "run", "version"));
-  EXPECT_THAT(offered({"c"}), ElementsAre("check", "completion"));
+  EXPECT_THAT(offered({""}), ElementsAre("cache", "check", "completion", "explain", "fmt", "plan",
+                                         "print", "run", "version"));
+  EXPECT_THAT(offered({"c"}), ElementsAre("cache", "check", "completion"));
   EXPECT_THAT(offered({"--color", "never", "pr"}), ElementsAre("print"));
   EXPECT_THAT(offered({"--v"}), ElementsAre("--version"));
   EXPECT_THAT(offered({"fmt", "--"}),
@@ -103,6 +103,7 @@ TEST_F(BashCompletion, Values) {
   EXPECT_THAT(offered({"--color", "a"}), ElementsAre("always", "auto"));
   EXPECT_THAT(offered({"explain", "V07"}), ElementsAre("V070", "V071", "V072", "V073"));
   EXPECT_THAT(offered({"completion", ""}), ElementsAre("bash", "fish", "zsh"));
+  EXPECT_THAT(offered({"cache", ""}), ElementsAre("clear", "gc", "stat", "verify"));
 }
 
 TEST_F(BashCompletion, Files) {
@@ -137,7 +138,7 @@ TEST(FishCompletion, LoadsAndOffers) {
       words.push_back(each.substr(0, each.find('\t')));
     return words;
   };
-  EXPECT_THAT(offered("vyre c"), ElementsAre("check", "completion"));
+  EXPECT_THAT(offered("vyre c"), ElementsAre("cache", "check", "completion"));
   EXPECT_THAT(offered("vyre print --as "), ElementsAre("bytes", "json", "text"));
   EXPECT_THAT(offered("vyre explain V07"), ElementsAre("V070", "V071", "V072", "V073"));
   EXPECT_THAT(offered("vyre fmt --w"), ElementsAre("--write"));

@@ -41,7 +41,7 @@ TEST(Usage, UnknownCommandNamesTheNearest) {
 }
 
 TEST(Usage, CommandsOfLaterStagesDoNotExist) {
-  for (const char* command : {"plan", "compile", "verify", "devices", "doctor", "bench", "cache"})
+  for (const char* command : {"plan", "compile", "verify", "devices", "doctor", "bench"})
     EXPECT_EQ(run_vyre({command}).exit_code, 2) << command;
 }
 
