@@ -3,8 +3,8 @@
 #include "vyre/base/trace.hpp"
 
 #include <atomic>
+#include <cmath>
 #include <limits>
-#include <optional>
 #include <set>
 #include <type_traits>
 
@@ -37,6 +37,7 @@ Json only_span(const Trace& trace) {
 
 std::vector<std::string> names_of(const std::vector<Json>& events) {
   std::vector<std::string> names;
+  names.reserve(events.size());
   for (const Json& event : events) names.push_back(event.at("name"));
   return names;
 }
@@ -184,9 +185,7 @@ TEST(TraceSpan, ScopesNestByTheirTimes) {
   }
   const std::vector<Json> spans = spans_of(trace);
   ASSERT_THAT(names_of(spans), ElementsAre("outer", "first", "second"));
-  const auto ns = [](const Json& number) {
-    return static_cast<int64_t>(number.get<double>() * 1000 + 0.5);
-  };
+  const auto ns = [](const Json& number) { return std::llround(number.get<double>() * 1000); };
   const auto start = [&](size_t i) { return ns(spans[i]["ts"]); };
   const auto end = [&](size_t i) { return start(i) + ns(spans[i]["dur"]); };
   EXPECT_LE(start(0), start(1));
@@ -293,6 +292,7 @@ TEST(TraceThreads, ManyWriteAtOnceAndNothingIsLost) {
   Trace trace(kThreads * kSpans - 100);
   std::atomic<size_t> ready = 0;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (size_t t = 0; t < kThreads; ++t)
     threads.emplace_back([&] {
       ++ready;

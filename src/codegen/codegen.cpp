@@ -62,8 +62,8 @@ std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& p
   for (size_t i = 0; i < plan->segments.size(); ++i) {
     const plan::Segment& segment = plan->segments[i];
     device::Entry entry;
-    entry.name = plan->whole ? std::string(program_name)
-                             : fmt::format("{}, segment {}", program_name, i);
+    entry.name =
+        plan->whole ? std::string(program_name) : fmt::format("{}, segment {}", program_name, i);
     entry.arguments = static_cast<uint32_t>(segment.arguments.size());
     for (const plan::SharedUse& use : segment.shared)
       entry.shared.push_back({use.buffer, use.restore, use.save});
@@ -80,9 +80,10 @@ std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& p
 
 Result<std::vector<std::byte>> emit(Format format, const plan::Plan& plan) {
   if (format == Format::Program) return emit_programs(plan);
-  return unsupported(fmt::format("there is no code generator for format `{}`. Fix: use another "
-                                 "device",
-                                 name_of(format)));
+  return unsupported(
+      fmt::format("there is no code generator for format `{}`. Fix: use another "
+                  "device",
+                  name_of(format)));
 }
 
 }  // namespace vyre::codegen

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a plan to what a device loads. The entries of an artifact follow the segments of the plan one
-// to one; the code is made per format and is all that a cache keeps.
+// From a plan to what a device loads. The entries of an artifact follow the segments of the plan
+// one to one; the code is made per format and is all that a cache keeps.
 #pragma once
 
 #include <memory>

@@ -123,6 +123,7 @@ Result<LoadedArtifact> Backend::load(const Artifact& artifact) {
   loaded.generation_ = generation();
   loaded.max_resident_groups_ = std::move(code->max_resident_groups);
   loaded.native_ = std::move(code->native);
+  loaded.native_format_ = code->native_format;
   return loaded;
 }
 
@@ -210,7 +211,8 @@ LoadedArtifact::LoadedArtifact(LoadedArtifact&& other) noexcept
       handle_(std::exchange(other.handle_, {})),
       generation_(other.generation_),
       max_resident_groups_(std::move(other.max_resident_groups_)),
-      native_(std::move(other.native_)) {}
+      native_(std::move(other.native_)),
+      native_format_(other.native_format_) {}
 
 LoadedArtifact& LoadedArtifact::operator=(LoadedArtifact&& other) noexcept {
   if (this == &other) return *this;
@@ -220,6 +222,7 @@ LoadedArtifact& LoadedArtifact::operator=(LoadedArtifact&& other) noexcept {
   generation_ = other.generation_;
   max_resident_groups_ = std::move(other.max_resident_groups_);
   native_ = std::move(other.native_);
+  native_format_ = other.native_format_;
   return *this;
 }
 

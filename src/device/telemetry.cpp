@@ -147,6 +147,7 @@ TelemetrySnapshot Telemetry::snapshot() const {
 
 std::string to_prometheus(std::span<const DeviceTelemetry> devices) {
   std::vector<std::string> labels;
+  labels.reserve(devices.size());
   std::set<std::string_view> metrics;
   for (const DeviceTelemetry& each : devices) {
     labels.push_back(label_of(each.device));

@@ -30,13 +30,13 @@ struct Field {
 };
 
 const std::vector<Field>& fields() {
-  static const std::vector<Field> all = {
+  static const std::vector<Field> kAll = {
 #define VYRE_FIELD(enumerator, name, kind, help) \
   {TelemetryField::enumerator, TelemetryKind::kind, #name, help, &TelemetrySnapshot::name},
       VYRE_TELEMETRY_FIELDS(VYRE_FIELD)
 #undef VYRE_FIELD
   };
-  return all;
+  return kAll;
 }
 
 // A different number for every field, too large for 32 bits.
@@ -53,6 +53,7 @@ TelemetrySnapshot all_different() {
 // The names are an interface: dashboards break when one changes.
 TEST(Telemetry, NamesInTheirOrder) {
   std::vector<std::string> names;
+  names.reserve(fields().size());
   for (const Field& field : fields()) names.push_back(field.name);
   EXPECT_THAT(
       names, ElementsAre("dispatches", "launches", "input_bytes", "output_bytes", "output_slots",
@@ -130,6 +131,7 @@ TEST(Telemetry, ThreadsLoseNothing) {
   constexpr uint64_t kRounds = 2000;
   Telemetry telemetry;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (uint64_t t = 0; t < kThreads; ++t)
     threads.emplace_back([&] {
       uint64_t seen = 0;

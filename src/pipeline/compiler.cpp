@@ -200,13 +200,12 @@ Result<Compiler::Found> Compiler::make(const Source& source, const Policy& polic
 
   TraceSpan plan_span(trace, TraceCategory::Plan, name);
   plan_span.arg("route", plan::name_of(policy.route));
-  auto planned =
-      policy.route == plan::Route::Native && info.capabilities.whole_programs
-          ? Result<plan::Plan>(plan::whole_plan(*source.program))
-          : plan::make_plan(*source.program, {.route = policy.route,
-                                              .checked = policy.checked,
-                                              .wide_index = info.capabilities.i64,
-                                              .workgroup = policy.workgroup});
+  auto planned = policy.route == plan::Route::Native && info.capabilities.whole_programs
+                     ? Result<plan::Plan>(plan::whole_plan(*source.program))
+                     : plan::make_plan(*source.program, {.route = policy.route,
+                                                         .checked = policy.checked,
+                                                         .wide_index = info.capabilities.i64,
+                                                         .workgroup = policy.workgroup});
   if (!planned) return std::unexpected(planned.error());
   plan_span.arg("segments", planned->segments.size());
   plan_span.end();
@@ -224,12 +223,15 @@ Result<Compiler::Found> Compiler::make(const Source& source, const Policy& polic
   DiskCache* const disk = options_.disk.get();
   const auto look = [&] {
     const TraceSpan span(trace, TraceCategory::Cache, "look up on disk");
-    const uint64_t corrupt = disk->stat_counters().corrupt;
-    if (auto bytes = disk->find(key)) {
+    const uint64_t corrupt = disk->corrupt();
+    // The last byte says which format the rest has.
+    if (auto bytes = disk->find(key); bytes && !bytes->empty()) {
+      artifact.format = static_cast<device::Format>(bytes->back());
+      bytes->pop_back();
       artifact.code = std::move(*bytes);
       hit = CacheHit::Yes;
     }
-    telemetry_.add(TelemetryField::CacheCorrupt, disk->stat_counters().corrupt - corrupt);
+    telemetry_.add(TelemetryField::CacheCorrupt, disk->corrupt() - corrupt);
   };
   DiskCache::Lock one_compiler;
   if (disk != nullptr && disk->state() != CacheState::Off) {
@@ -258,7 +260,13 @@ Result<Compiler::Found> Compiler::make(const Source& source, const Policy& polic
   if (hit == CacheHit::No && disk != nullptr) {
     const TraceSpan span(trace, TraceCategory::Cache, "store on disk");
     const auto native = variant->loaded.native();
-    disk->store(key, native.empty() ? std::span<const std::byte>(artifact.code) : native,
+    const auto code = native.empty() ? std::span<const std::byte>(artifact.code) : native;
+    std::vector<std::byte> payload;
+    payload.reserve(code.size() + 1);
+    payload.insert(payload.end(), code.begin(), code.end());
+    payload.push_back(
+        static_cast<std::byte>(native.empty() ? artifact.format : variant->loaded.native_format()));
+    disk->store(key, payload,
                 fmt::format("{} on {}, {}", name, info.id, plan::name_of(policy.route)));
   }
   variant->entries = std::move(artifact.entries);

@@ -205,6 +205,10 @@ DiskCache::DiskCache(DiskCache&&) noexcept = default;
 DiskCache& DiskCache::operator=(DiskCache&&) noexcept = default;
 DiskCache::~DiskCache() = default;
 
+uint64_t DiskCache::corrupt() const {
+  return impl_->corrupt;
+}
+
 CacheState DiskCache::state() const {
   return impl_->state;
 }

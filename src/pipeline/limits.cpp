@@ -106,9 +106,9 @@ Result<void> check_device_limits(const check::CheckedProgram& program,
   uint64_t lanes = 1;
   for (size_t axis = 0; axis < size.size(); ++axis) {
     if (size[axis] == 0)
-      return std::unexpected(error(
-          ErrorCode::InvalidArgument,
-          fmt::format("axis {} of the workgroup is 0. Fix: use at least 1", "xyz"[axis])));
+      return std::unexpected(
+          error(ErrorCode::InvalidArgument,
+                fmt::format("axis {} of the workgroup is 0. Fix: use at least 1", "xyz"[axis])));
     if (size[axis] > can.max_workgroup_size[axis])
       return limit(fmt::format("axis {} of the workgroup", "xyz"[axis]), size[axis],
                    can.max_workgroup_size[axis], info, "use a smaller workgroup");

@@ -69,8 +69,8 @@ Result<void> Device::write_many(std::span<const Write> writes) const {
     if (!region) return std::unexpected(region.error());
     // The device only reads from it.
     if (region->bytes != 0)
-      transfers.push_back({Transfer::Direction::ToDevice, *region,
-                           const_cast<std::byte*>(write.bytes.data())});
+      transfers.push_back(
+          {Transfer::Direction::ToDevice, *region, const_cast<std::byte*>(write.bytes.data())});
   }
   if (transfers.empty()) return {};
   const Queue::Turn turn(state_->queues[0]);

@@ -89,10 +89,10 @@ Result<void> check_config(const DispatchConfig& config) {
   if (config.grid && config.grid_from)
     return invalid("grid and grid_from exclude each other. Fix: give one of them");
   if (config.grid_from && config.grid_from->offset % 4 != 0)
-    return invalid(
-        fmt::format("grid_from reads three u32 at byte {}, which is not a multiple of 4. Fix: align "
-                    "the offset",
-                    config.grid_from->offset));
+    return invalid(fmt::format(
+        "grid_from reads three u32 at byte {}, which is not a multiple of 4. Fix: align "
+        "the offset",
+        config.grid_from->offset));
   if (config.grid_from && config.grid_from->buffer == nullptr)
     return invalid("grid_from names no buffer. Fix: give one with at least 12 bytes");
   if (config.queue && *config.queue >= kQueues)

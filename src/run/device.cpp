@@ -40,9 +40,9 @@ DeviceState::DeviceState(std::shared_ptr<device::Backend> b, const DeviceOptions
 
 Result<void> DeviceState::check_usable() const {
   if (shut_down.load(std::memory_order_acquire))
-    return fail(ErrorCode::PoisonedState,
-                fmt::format("device `{}` has been shut down. Fix: open it again",
-                            backend->info().id));
+    return fail(
+        ErrorCode::PoisonedState,
+        fmt::format("device `{}` has been shut down. Fix: open it again", backend->info().id));
   return backend->check_usable();
 }
 
@@ -82,21 +82,6 @@ pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route) {
 }
 
 // ---- opening
-
-Result<Device> Device::open(std::string_view id, DeviceOptions options) {
-  auto backend = device::registry().acquire(id);
-  if (!backend) return std::unexpected(backend.error());
-  return over(std::move(*backend), std::move(options));
-}
-
-Result<Device> Device::open_preferred(const device::SelectionPolicy& policy, DeviceOptions options,
-                                      device::Selection* selection) {
-  TraceSpan span(options.trace, TraceCategory::Select, "choose a device");
-  auto backend = device::registry().acquire_preferred(policy, selection);
-  if (!backend) return std::unexpected(backend.error());
-  span.arg("device", (*backend)->info().id);
-  return over(std::move(*backend), std::move(options));
-}
 
 Device Device::over(std::shared_ptr<device::Backend> backend, DeviceOptions options) {
   return Device(std::make_shared<DeviceState>(std::move(backend), options));
@@ -188,17 +173,19 @@ Result<CompileResult> Device::compile_source(pipeline::Source source,
   if (auto ok = check_forced(config, info); !ok) return std::unexpected(ok.error());
   if (plan::contains_grid_barrier(program) && !info.capabilities.cooperative_grid_barrier &&
       !info.capabilities.host_split)
-    return fail(ErrorCode::Unsupported,
-                fmt::format("program `{}` has a barrier over the grid, and device `{}` has none and "
-                            "does not allow to split the program. Fix: use another device",
-                            program.program.name, info.id));
+    return fail(
+        ErrorCode::Unsupported,
+        fmt::format("program `{}` has a barrier over the grid, and device `{}` has none and "
+                    "does not allow to split the program. Fix: use another device",
+                    program.program.name, info.id));
 
   auto state = std::make_shared<PipelineState>();
   auto bindings = plan::plan_bindings(program);
   if (!bindings) return std::unexpected(bindings.error());
   state->bindings = std::move(*bindings);
   state->generation = device.backend->generation();
-  const pipeline::Policy policy = policy_of(config, first_route(program, config, info.capabilities));
+  const pipeline::Policy policy =
+      policy_of(config, first_route(program, config, info.capabilities));
   auto found = device.compiler.get(source, policy, device.trace.load());
   if (!found) return std::unexpected(found.error());
   state->device = state_;

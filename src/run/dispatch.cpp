@@ -62,8 +62,8 @@ Result<void> Dispatch::take_arguments(const Arguments& arguments) {
   const auto use = [&](size_t i, const Buffer& buffer) -> Result<void> {
     if (auto ok = buffer.check_owner(backend); !ok) {
       Error error = ok.error();
-      error.context.push_back(fmt::format("argument `{}` of program `{}`", name_of_buffer(checked, i),
-                                          checked.program.name));
+      error.context.push_back(fmt::format("argument `{}` of program `{}`",
+                                          name_of_buffer(checked, i), checked.program.name));
       return std::unexpected(std::move(error));
     }
     w.resident[i] = buffer.whole();
@@ -116,10 +116,11 @@ Result<void> Dispatch::take_arguments(const Arguments& arguments) {
     const Buffer* const output = arguments.outputs[*facts.output_slot];
     if (output == nullptr) continue;
     if (w.wanted.resident[i] && w.resident[i].buffer != output->handle())
-      return fail(ErrorCode::InvalidArgument,
-                  fmt::format("`{}` comes in as one buffer and is to stay in another. Fix: give the "
-                              "same buffer twice, or copy it",
-                              name_of_buffer(checked, i)));
+      return fail(
+          ErrorCode::InvalidArgument,
+          fmt::format("`{}` comes in as one buffer and is to stay in another. Fix: give the "
+                      "same buffer twice, or copy it",
+                      name_of_buffer(checked, i)));
     if (!w.wanted.resident[i])
       if (auto ok = use(i, *output); !ok) return ok;
   }
@@ -168,9 +169,10 @@ Result<void> Dispatch::prepare(const Arguments& arguments) {
 Result<void> Dispatch::read_grid() {
   Workspace& w = *lease_;
   check::Axes grid = {};
-  const device::Transfer transfer{device::Transfer::Direction::ToHost,
-                                  {config_.grid_from->buffer->handle(), config_.grid_from->offset, 12},
-                                  reinterpret_cast<std::byte*>(grid.data())};
+  const device::Transfer transfer{
+      device::Transfer::Direction::ToHost,
+      {config_.grid_from->buffer->handle(), config_.grid_from->offset, 12},
+      reinterpret_cast<std::byte*>(grid.data())};
   if (auto ok = device_.backend->transfer({&transfer, 1}); !ok) return ok;
   w.wanted.grid = grid;
   return shape();
@@ -185,16 +187,15 @@ Result<void> Dispatch::shape() {
                        (w.layout.total == 0 || w.arena.check_owner(*device_.backend).has_value());
   if (!current) {
     w.shaped = false;
-    auto launch = check::resolve_launch(*p_.source.program, {.inputs = w.by_input,
-                                                             .grid = w.wanted.grid,
-                                                             .workgroup = w.wanted.workgroup});
+    auto launch = check::resolve_launch(
+        *p_.source.program,
+        {.inputs = w.by_input, .grid = w.wanted.grid, .workgroup = w.wanted.workgroup});
     if (!launch) return std::unexpected(launch.error());
     w.launch = std::move(*launch);
     const device::BackendInfo& info = device_.backend->info();
     if (auto ok = pipeline::check_grid_limits(w.launch, info); !ok) return ok;
     if (w.wanted.workgroup)
-      if (auto ok =
-              pipeline::check_device_limits(*p_.source.program, w.wanted.workgroup, info);
+      if (auto ok = pipeline::check_device_limits(*p_.source.program, w.wanted.workgroup, info);
           !ok)
         return ok;
     const Result<Route> route = choose_route();
@@ -216,9 +217,10 @@ Result<void> Dispatch::shape() {
       auto arena = device_.backend->allocate(w.layout.total);
       if (!arena) {
         Error error = arena.error();
-        error.context.push_back(fmt::format("allocating {} bytes for the buffers and the state of "
-                                            "program `{}`",
-                                            w.layout.total, p_.source.program->program.name));
+        error.context.push_back(
+            fmt::format("allocating {} bytes for the buffers and the state of "
+                        "program `{}`",
+                        w.layout.total, p_.source.program->program.name));
         return std::unexpected(std::move(error));
       }
       w.arena = std::move(*arena);
@@ -292,11 +294,10 @@ Result<void> Dispatch::check_output_bytes() {
   for (const uint32_t binding : p_.bindings.output_slots) {
     const BufferId buffer = p_.bindings.bindings[binding].buffer_index;
     const bool stays = w.wanted.resident[buffer.index()];
-    w.output_bytes.push_back(
-        stays ? 0
-              : check::returned_range(*p_.source.program, buffer,
-                                      w.layout.source_bytes[buffer.index()])
-                    .bytes);
+    w.output_bytes.push_back(stays ? 0
+                                   : check::returned_range(*p_.source.program, buffer,
+                                                           w.layout.source_bytes[buffer.index()])
+                                         .bytes);
     total += w.output_bytes.back();
   }
   if (!config_.max_output_bytes || total <= *config_.max_output_bytes) return {};
@@ -328,8 +329,8 @@ PlanRunner::Setup Dispatch::runner_setup() const {
   setup.variant = w.variant.get();
   setup.source = p_.source.program.get();
   setup.launch = &w.launch;
-  setup.record_loops = device_.backend->info().capabilities.device_loops && !at_host() &&
-                       !w.wanted.checked;
+  setup.record_loops =
+      device_.backend->info().capabilities.device_loops && !at_host() && !w.wanted.checked;
   setup.checked = w.wanted.checked;
   setup.trap_handler = get(config_.trap_handler);
   setup.progress = get(config_.progress);
@@ -395,10 +396,9 @@ Error Dispatch::with_context(Error error, uint32_t segment) const {
   std::vector<std::string> lines;
   if (w.variant)
     lines.push_back(fmt::format("segment {} of {}", segment, w.variant->plan->segments.size()));
-  lines.push_back(fmt::format("while running program `{}`{} on device `{}`",
-                              p_.source.program->program.name,
-                              config_.label ? fmt::format(" ({})", *config_.label) : "",
-                              device_.backend->info().id));
+  lines.push_back(fmt::format(
+      "while running program `{}`{} on device `{}`", p_.source.program->program.name,
+      config_.label ? fmt::format(" ({})", *config_.label) : "", device_.backend->info().id));
   if (error.code == ErrorCode::DeviceLost) {
     // The loss is described where it was seen first; everybody then gets the same error.
     device_.backend->describe_loss(lines);
@@ -413,8 +413,8 @@ void Dispatch::read_outputs(Outputs& slots, OutputStats& stats) {
   stats = prepare_outputs(slots, w.output_bytes);
   for (size_t slot = 0; slot < w.output_bytes.size(); ++slot) {
     const BufferId buffer = p_.bindings.bindings[p_.bindings.output_slots[slot]].buffer_index;
-    const auto range = check::returned_range(*p_.source.program, buffer,
-                                             w.layout.source_bytes[buffer.index()]);
+    const auto range =
+        check::returned_range(*p_.source.program, buffer, w.layout.source_bytes[buffer.index()]);
     if (w.output_bytes[slot] != 0) w.memory.read_back(buffer, range.offset, slots[slot]);
   }
 }
@@ -508,8 +508,7 @@ void Dispatch::count(uint64_t dispatches, uint64_t launches) const {
 
 bool Dispatch::deferrable() const {
   Report unused;
-  if (iterations() > 1 || config_.grid_from || config_.trap_handler || at_host())
-    return false;
+  if (iterations() > 1 || config_.grid_from || config_.trap_handler || at_host()) return false;
   // deferred() reads the plan and the setup only.
   return PlanRunner(runner_setup(), lease_->memory, lease_->recorder, unused).deferred();
 }

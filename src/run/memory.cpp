@@ -43,8 +43,7 @@ uint64_t bytes_of_hidden(const Hidden& h, const check::CheckedProgram& source,
   switch (h.extent) {
     case Hidden::Extent::Once: return unit;
     case Hidden::Extent::PerWorkgroup: return unit * launch.workgroups();
-    case Hidden::Extent::PerLane:
-      return unit * launch.workgroups() * launch.lanes_per_workgroup();
+    case Hidden::Extent::PerLane: return unit * launch.workgroups() * launch.lanes_per_workgroup();
     case Hidden::Extent::LikeBuffer:
       return launch.counts[h.like.index()] * bytes_of(source.program[h.like].element);
   }
@@ -305,8 +304,7 @@ Result<void> Memory::launch(const plan::Segment& segment, const Launch& launch,
     // The upload above may still read from the caller's bytes, or from `home`, which stays.
     if (!place->own) place->home.resize(place->region.bytes);
     place->own = true;
-    recorder_->add(
-        Transfer{Transfer::Direction::ToHost, place->region, place->home.data()});
+    recorder_->add(Transfer{Transfer::Direction::ToHost, place->region, place->home.data()});
   }
   // What happens at the host next must find the results there.
   return recorder_->flush();

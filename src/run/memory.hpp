@@ -28,15 +28,16 @@ struct Layout {
   std::vector<std::array<uint64_t, 2>> hidden_at;  // by row, both halves
   std::vector<uint64_t> hidden_bytes;
   uint64_t words_at = kElsewhere;  // if nobody needs them
-  uint64_t zero_bytes = 0;  // from the start: what begins as zeros
+  uint64_t zero_bytes = 0;         // from the start: what begins as zeros
   uint64_t total = 0;
 };
 
-// Words of the driver: whether a pass changed anything, and per fixpoint passes, convergence and the
-// sum of passes.
+// Words of the driver: whether a pass changed anything, and per fixpoint passes, convergence and
+// the sum of passes.
 struct DriverWords {
   static constexpr uint32_t kDiffers = 0;
-  static constexpr uint32_t kIterations = 1;  // two: passes of the program, and whether they settled
+  static constexpr uint32_t kIterations =
+      1;  // two: passes of the program, and whether they settled
   static constexpr uint32_t result(uint32_t fixpoint) { return 3 + 3 * fixpoint; }
   static constexpr uint32_t total(uint32_t fixpoint) { return 5 + 3 * fixpoint; }
   static constexpr uint32_t count(size_t fixpoints) {
@@ -120,7 +121,9 @@ class Memory {
     return sources_ + 2 * size_t{row} + half;
   }
   [[nodiscard]] size_t words_place() const { return sources_ + 2 * half_.size(); }
-  [[nodiscard]] size_t snapshot_place(ir::BufferId b) const { return words_place() + 1 + b.index(); }
+  [[nodiscard]] size_t snapshot_place(ir::BufferId b) const {
+    return words_place() + 1 + b.index();
+  }
   [[nodiscard]] std::span<const std::byte> bytes(const Place& place) const;
   std::span<std::byte> own(Place& place);
   void fill_zero(Place& place);

@@ -3,7 +3,6 @@
 #include "vyre/run/outputs.hpp"
 
 #include <limits>
-#include <new>
 #include <random>
 #include <stdexcept>
 
@@ -25,6 +24,7 @@ Slot slot_of(size_t capacity, size_t length = 0) {
 
 Outputs slots_of(std::initializer_list<size_t> capacities) {
   Outputs slots;
+  slots.reserve(capacities.size());
   for (const size_t capacity : capacities) slots.push_back(slot_of(capacity));
   return slots;
 }
@@ -32,6 +32,7 @@ Outputs slots_of(std::initializer_list<size_t> capacities) {
 // Different bytes in each.
 Outputs incoming_of(std::span<const uint64_t> lengths) {
   Outputs incoming;
+  incoming.reserve(lengths.size());
   for (const uint64_t length : lengths) {
     const auto first = static_cast<uint8_t>(incoming.size() * 16);
     Slot& slot = incoming.emplace_back(length);
@@ -42,6 +43,7 @@ Outputs incoming_of(std::span<const uint64_t> lengths) {
 
 std::vector<const std::byte*> places_of(const Outputs& outputs) {
   std::vector<const std::byte*> places;
+  places.reserve(outputs.size());
   for (const Slot& slot : outputs) places.push_back(slot.data());
   return places;
 }
@@ -150,6 +152,7 @@ TEST(Outputs, ReplacingAndPreparingAgreeAndSettle) {
     for (uint64_t& length : lengths) length = below(12);
     const std::vector<const std::byte*> before = places_of(prepared);
     std::vector<size_t> capacities;
+    capacities.reserve(prepared.size());
     for (const Slot& slot : prepared) capacities.push_back(slot.capacity());
 
     const OutputStats stats = replace_outputs(replaced, incoming_of(lengths));

@@ -84,10 +84,11 @@ Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slot
     if (auto ok = dispatch.prepare(arguments); !ok) return std::unexpected(ok.error());
     return dispatch.run(&slots);
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::HostOutOfMemory,
-                fmt::format("the host has no memory left to dispatch program `{}`. Fix: use smaller "
-                            "inputs or outputs, or keep them on the device",
-                            program().program.name));
+    return fail(
+        ErrorCode::HostOutOfMemory,
+        fmt::format("the host has no memory left to dispatch program `{}`. Fix: use smaller "
+                    "inputs or outputs, or keep them on the device",
+                    program().program.name));
   }
 }
 

@@ -89,8 +89,7 @@ Result<void> PlanRunner::pass() {
   }
   if (signal == Signal::Stop) return std::unexpected(std::move(*error_));
   const bool counted = std::ranges::none_of(plan_.segments, &Segment::barriers_inside);
-  if (!plan_.whole && counted)
-    report_.grid_barriers = report_.grid_barriers.value_or(0) + phases_;
+  if (!plan_.whole && counted) report_.grid_barriers = report_.grid_barriers.value_or(0) + phases_;
   return {};
 }
 
@@ -342,9 +341,8 @@ PlanRunner::Signal PlanRunner::stop_of_lane(uint32_t lane) {
   const auto values = report_words(Hidden::Kind::ReportValue);
   if (!values) return fail(values.error());
   const Site& site = plan_.sites[(*sites)[lane]];
-  return fail(site.zero_passes
-                  ? oracle::zero_passes_error(lane, site.at)
-                  : oracle::trapped_error({site.tag, (*values)[lane], lane, site.at}));
+  return fail(site.zero_passes ? oracle::zero_passes_error(lane, site.at)
+                               : oracle::trapped_error({site.tag, (*values)[lane], lane, site.at}));
 }
 
 // ---- resumes and collectives
@@ -541,8 +539,8 @@ Result<void> PlanRunner::record_fixpoint(const FixpointStep& x) {
   std::get<device::Repeat>(recorder_.step(at)).body_steps = recorder_.size() - at - 1;
   if (const auto row = plan_.find_hidden(Hidden::Kind::Fixpoint)) {
     const device::Word to = m_.hidden_word(*row, 0);
-    recorder_.add(device::Copy{{to.buffer, to.offset, 8},
-                               {repeat.result->buffer, repeat.result->offset, 8}});
+    recorder_.add(
+        device::Copy{{to.buffer, to.offset, 8}, {repeat.result->buffer, repeat.result->offset, 8}});
   }
   return {};
 }

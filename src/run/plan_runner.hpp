@@ -84,9 +84,9 @@ class PlanRunner : public device::HostServices {
   uint64_t phases_ = 0;
   std::optional<device::LaneStop> lane_stop_;
   std::vector<uint32_t> words_;
-  bool decides_ = false;         // the tree has loops or branches
-  bool needs_host_ = false;      // it has resumes or collectives
-  bool may_end_early_ = false;   // lanes may end or stop, so the host has to look
+  bool decides_ = false;        // the tree has loops or branches
+  bool needs_host_ = false;     // it has resumes or collectives
+  bool may_end_early_ = false;  // lanes may end or stop, so the host has to look
 };
 
 }  // namespace vyre::run

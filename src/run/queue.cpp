@@ -57,8 +57,7 @@ void Queue::Core::serve() {
     Posted next_work;
     {
       std::unique_lock lock(mutex);
-      changed.wait(lock,
-                   [&] { return posted.empty() ? closing : posted.front().turn == serving; });
+      changed.wait(lock, [&] { return posted.empty() ? closing : posted.front().turn == serving; });
       if (posted.empty()) return;
       next_work = std::move(posted.front());
       posted.pop_front();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One in-order queue of a device. Callers that wait for their work run it themselves when their turn
-// comes; work that nobody waits for yet runs on a thread of the queue.
+// One in-order queue of a device. Callers that wait for their work run it themselves when their
+// turn comes; work that nobody waits for yet runs on a thread of the queue.
 #pragma once
 
 #include <condition_variable>

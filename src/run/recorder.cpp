@@ -80,8 +80,7 @@ Result<void> TimeSum::add(const Timings& more) {
 }
 
 void Recorder::trace() const {
-  const std::string track =
-      fmt::format("{} queue {}", backend_->info().id, options_.queue);
+  const std::string track = fmt::format("{} queue {}", backend_->info().id, options_.queue);
   for (const StepTime& time : completion_.steps) {
     TraceEvent event;
     const Step& step = steps_[time.step];
@@ -90,8 +89,8 @@ void Recorder::trace() const {
       for (const Pending& p : pending_)
         if (p.step == time.step && p.name != nullptr) event.name = *p.name;
       event.args.push_back({"segment", uint64_t{launch->segment}});
-      event.args.push_back({"workgroups", uint64_t{launch->grid[0]} * launch->grid[1] *
-                                              launch->grid[2]});
+      event.args.push_back(
+          {"workgroups", uint64_t{launch->grid[0]} * launch->grid[1] * launch->grid[2]});
     } else if (const auto* transfer = std::get_if<Transfer>(&step)) {
       const bool up = transfer->direction == Transfer::Direction::ToDevice;
       event.category = up ? TraceCategory::Upload : TraceCategory::Readback;

@@ -103,8 +103,8 @@ Result<SequenceReport> Device::run_sequence(std::span<const SequenceItem> items,
       const auto flush = [&]() -> Result<void> {
         auto ok = recorder.flush();
         if (ok) return ok;
-        return std::unexpected(list[0].dispatch->with_context(
-            ok.error(), recorder.failed_segment().value_or(0)));
+        return std::unexpected(
+            list[0].dispatch->with_context(ok.error(), recorder.failed_segment().value_or(0)));
       };
       for (Item& item : list) item.dispatch->record_inputs(recorder);
       const auto record_all = [&]() -> Result<void> {

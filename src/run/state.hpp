@@ -80,7 +80,7 @@ struct PipelineState {
 
   std::mutex mutex;
   std::vector<std::shared_ptr<const pipeline::Variant>> variants;  // in order of their first use
-  std::vector<std::unique_ptr<Workspace>> idle;  // the last one was used last
+  std::vector<std::unique_ptr<Workspace>> idle;                    // the last one was used last
   static constexpr size_t kMostIdle = 8;
 
   std::unique_ptr<Workspace> lease();

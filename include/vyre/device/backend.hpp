@@ -88,6 +88,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
     std::vector<uint64_t> max_resident_groups;
     // What the cache keeps instead of the artifact's code, if the device made something better.
     std::vector<std::byte> native;
+    Format native_format = Format::Program;
   };
 
   virtual Result<Handle> do_allocate(uint64_t bytes, Memory kind) = 0;

@@ -81,7 +81,9 @@ class LoadedArtifact {
   [[nodiscard]] uint64_t max_resident_groups(uint32_t entry) const {
     return max_resident_groups_[entry];
   }
+  // What the device made of the code, to be kept in its place; empty: nothing better.
   [[nodiscard]] std::span<const std::byte> native() const { return native_; }
+  [[nodiscard]] Format native_format() const { return native_format_; }
   [[nodiscard]] Result<void> check_owner(const Backend& backend) const;
 
  private:
@@ -91,6 +93,7 @@ class LoadedArtifact {
   uint32_t generation_ = 0;
   std::vector<uint64_t> max_resident_groups_;
   std::vector<std::byte> native_;
+  Format native_format_ = Format::Program;
 };
 
 }  // namespace vyre::device

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -71,14 +72,13 @@ enum class TelemetryField : uint8_t {
 inline constexpr size_t kTelemetryFieldCount = VYRE_TELEMETRY_FIELDS(VYRE_FIELD);
 #undef VYRE_FIELD
 
-constexpr TelemetryKind kind_of(TelemetryField field) {
-  switch (field) {
-#define VYRE_FIELD(enumerator, name, kind, help) \
-  case TelemetryField::enumerator: return TelemetryKind::kind;
+inline constexpr std::array<TelemetryKind, kTelemetryFieldCount> kTelemetryKinds = {
+#define VYRE_FIELD(enumerator, name, kind, help) TelemetryKind::kind,
     VYRE_TELEMETRY_FIELDS(VYRE_FIELD)
 #undef VYRE_FIELD
-  }
-  return TelemetryKind::Counter;
+};
+constexpr TelemetryKind kind_of(TelemetryField field) {
+  return kTelemetryKinds[std::to_underlying(field)];
 }
 
 // Each field on its own is exact; fields read while others add need not be of one moment.

@@ -148,6 +148,8 @@ class DiskCache {
   [[nodiscard]] Lock lock(const CacheKey& key) const;
 
   [[nodiscard]] CacheStat stat() const;
+  // Entries refused since it was opened, without a look at the directory.
+  [[nodiscard]] uint64_t corrupt() const;
   // Newest use first. What they say of themselves is not checked; verify() does that.
   [[nodiscard]] std::vector<CacheEntry> entries() const;
   // Reads every entry; removes those that are unusable.

@@ -22,7 +22,6 @@
 #include "vyre/base/trace.hpp"
 #include "vyre/check/check.hpp"
 #include "vyre/device/buffer.hpp"
-#include "vyre/device/registry.hpp"
 #include "vyre/device/telemetry.hpp"
 #include "vyre/ir/host.hpp"
 #include "vyre/pipeline/compiler.hpp"
@@ -41,8 +40,9 @@ using pipeline::CacheHit;
 // bytes and keeps buffers from being freed.
 class Argument {
  public:
-  Argument(std::span<const std::byte> bytes) : bytes_(bytes) {}  // NOLINT(google-explicit-constructor)
-  Argument(const Buffer& buffer) : buffer_(&buffer) {}           // NOLINT(google-explicit-constructor)
+  Argument(std::span<const std::byte> bytes)
+      : bytes_(bytes) {}                                // NOLINT(google-explicit-constructor)
+  Argument(const Buffer& buffer) : buffer_(&buffer) {}  // NOLINT(google-explicit-constructor)
   template <std::ranges::contiguous_range R>
     requires std::is_trivially_copyable_v<std::ranges::range_value_t<R>> &&
              (!std::convertible_to<const R&, std::span<const std::byte>>)
@@ -120,7 +120,8 @@ class Pipeline {
   [[nodiscard]] const plan::BindingPlan& bindings() const;
 
   // `over` overrides the config given at compile time, field by field.
-  Result<DispatchResult> dispatch(const Arguments& arguments, const DispatchConfig& over = {}) const;
+  Result<DispatchResult> dispatch(const Arguments& arguments,
+                                  const DispatchConfig& over = {}) const;
   Result<DispatchResult> dispatch(std::initializer_list<Argument> inputs,
                                   const DispatchConfig& over = {}) const;
   // Results go into the caller's slots, which are kept where their capacity suffices. After an
@@ -181,8 +182,8 @@ struct DeviceOptions {
   std::filesystem::path cache_directory = pipeline::DiskCache::default_directory();
   size_t memory_cache_entries = 512;
   uint64_t memory_cache_bytes = uint64_t{256} << 20;
-  std::string compiler_build_id{};  // empty: of this library
-  Trace* trace = nullptr;           // must outlive the device
+  std::string compiler_build_id{};               // empty: of this library
+  Trace* trace = nullptr;                        // must outlive the device
   std::function<void(std::string_view)> warn{};  // about the cache; at most once
 };
 
@@ -190,12 +191,6 @@ class Device {
  public:
   Device() = default;
 
-  // "reference", "cuda:1". Unavailable if there is no such device.
-  static Result<Device> open(std::string_view id, DeviceOptions options = {});
-  // The best device by facts; never an oracle. docs/driver.md has the rules.
-  static Result<Device> open_preferred(const device::SelectionPolicy& policy = {},
-                                       DeviceOptions options = {},
-                                       device::Selection* selection = nullptr);
   // A device that the caller has opened.
   static Device over(std::shared_ptr<device::Backend> backend, DeviceOptions options = {});
 
@@ -204,7 +199,8 @@ class Device {
   [[nodiscard]] device::Backend& backend() const;
 
   // A Program is checked first; a moved one is not copied.
-  Result<CompileResult> compile(const ir::Program& program, const DispatchConfig& config = {}) const;
+  Result<CompileResult> compile(const ir::Program& program,
+                                const DispatchConfig& config = {}) const;
   Result<CompileResult> compile(ir::Program&& program, const DispatchConfig& config = {}) const;
   Result<CompileResult> compile(std::shared_ptr<const check::CheckedProgram> program,
                                 const DispatchConfig& config = {}) const;
