@@ -99,6 +99,12 @@ Result<void> Dispatch::take_arguments(const Arguments& arguments) {
           w.by_input[*facts.input_slot] = std::span(&kNowhere, needed);
         }
       } else {
+        if (facts.role == check::Role::Persistent && at_host())
+          return fail(ErrorCode::Unsupported,
+                      fmt::format("`{}` is persistent, and device `{}` keeps no buffers between "
+                                  "dispatches (resident_buffers). Fix: use another device",
+                                  name_of_buffer(checked, i), backend.info().id),
+                      checked.program.position_of(BufferId{static_cast<uint32_t>(i)}));
         if (facts.role == check::Role::Persistent)
           return fail(ErrorCode::InvalidArgument,
                       fmt::format("`{}` is persistent: only a buffer on the device keeps its "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/compare.hpp"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
@@ -18,7 +19,11 @@ namespace vyre::plan_test {
 using plan::Route;
 
 std::string to_string(const Way& way) {
-  return fmt::format("{}{}{}, {} {}", plan::name_of(way.route),
+  return fmt::format("{}{}{}{}, {} {}", plan::name_of(way.route),
+                     !way.device                  ? ""
+                     : way.device->whole_programs ? " by the driver, whole"
+                     : way.device->device_loops   ? " by the driver, with device loops"
+                                                  : " by the driver",
                      way.workgroup_phases ? " with workgroup phases" : "",
                      way.checked ? ", checked" : "", oracle::name_of(way.schedule), way.seed);
 }
@@ -32,6 +37,42 @@ std::vector<Way> all_ways() {
     ways.push_back({.route = Route::Resident, .workgroup_phases = true, .schedule = schedule});
   }
   ways.push_back({.route = Route::Virtual, .checked = true});
+  return ways;
+}
+
+namespace {
+
+bool has_persistent(const check::CheckedProgram& checked) {
+  return std::ranges::any_of(checked.program.buffers, [](const ir::Buffer& b) {
+    return b.kind == ir::BufferKind::Persistent;
+  });
+}
+
+void fill_outside_ranges(const check::CheckedProgram& checked, const Ran& source, Ran& ran) {
+  for (uint32_t i = 0; i < ran.buffers.size(); ++i) {
+    if (!checked.buffers[i].output_slot || !checked.buffers[i].range_bytes) continue;
+    const auto range = check::returned_range(checked, ir::BufferId{i}, source.buffers[i].size());
+    std::vector<std::byte> whole = source.buffers[i];
+    std::ranges::copy(ran.buffers[i], whole.begin() + static_cast<std::ptrdiff_t>(range.offset));
+    ran.buffers[i] = std::move(whole);
+  }
+}
+
+}  // namespace
+
+std::vector<Way> driver_ways() {
+  std::vector<Way> ways;
+  const auto add = [&](DriverDevice device, bool checked = false) {
+    ways.push_back({.route = device.route, .device = device, .checked = checked});
+  };
+  add({.route = Route::Native, .whole_programs = true, .device_loops = true});
+  for (const bool loops : {false, true})
+    for (const Route route : {Route::Native, Route::Virtual, Route::Resident})
+      add({.route = route, .device_loops = loops});
+  add({.route = Route::Host});
+  add({.route = Route::Native, .whole_programs = true}, true);
+  add({.route = Route::Virtual, .device_loops = true}, true);
+  add({.route = Route::Host}, true);
   return ways;
 }
 
@@ -51,6 +92,23 @@ std::optional<Fault> find_fault(const check::CheckedProgram& checked,
     auto source = sources.find(key);
     if (source == sources.end())
       source = sources.emplace(key, run_source(checked, inputs, options)).first;
+    if (way.device) {
+      Ran ran = drive(checked, *way.device, inputs, options);
+      if (ran.error && ran.error->code == ErrorCode::Unsupported && has_persistent(checked))
+        continue;  // a device that keeps no buffers
+      const bool unknown = ran.error && way.route == Route::Host;
+      // A caller gets no report with an error, and of an output with @range only that.
+      if (ran.error) {
+        ran.counted = false;
+        ran.resumed = source->second.resumed;
+      } else if (way.route == Route::Host) {
+        fill_outside_ranges(checked, source->second, ran);
+      }
+      if (std::string what = difference(checked.program, source->second, ran, unknown);
+          !what.empty())
+        return Fault{way, std::move(what)};
+      continue;
+    }
     auto plan = plans.find({way.route, way.checked});
     if (plan == plans.end())
       plan = plans

@@ -8,12 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "plan/driver.hpp"
 #include "plan/interpreter.hpp"
 
 namespace vyre::plan_test {
 
 struct Way {
   plan::Route route = plan::Route::Resident;
+  // Through the driver, on a device that leads it to this route; else by the plan interpreter.
+  std::optional<DriverDevice> device = {};
   bool workgroup_phases = false;
   bool checked = false;
   oracle::Schedule schedule = oracle::Schedule::Forward;
@@ -22,6 +25,8 @@ struct Way {
 std::string to_string(const Way& way);
 // Every route, suspended lanes and workgroup phases, three schedules.
 std::vector<Way> all_ways();
+// Every route of the driver, with loops of the device and of the host.
+std::vector<Way> driver_ways();
 
 struct Fault {
   Way way;

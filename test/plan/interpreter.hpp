@@ -49,6 +49,8 @@ Ran interpret(const check::CheckedProgram& source, const plan::Plan& plan,
               std::span<const std::vector<std::byte>> inputs, const RunOptions& options);
 
 // What differs, in one line; empty if nothing does.
-std::string difference(const ir::Program& program, const Ran& source, const Ran& plan);
+// `unknown_buffers`: nobody can tell what they hold after the error.
+std::string difference(const ir::Program& program, const Ran& source, const Ran& plan,
+                       bool unknown_buffers = false);
 
 }  // namespace vyre::plan_test

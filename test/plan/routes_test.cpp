@@ -26,23 +26,45 @@ TEST_P(DirectedOnRoutes, GiveWhatTheOracleGives) {
                                   << directed.name;
 }
 
+// The same programs through the driver: D-GRID.2, D-GRID.6, D-GRID.11
+TEST_P(DirectedOnRoutes, GiveItThroughTheDriver) {
+  const Directed directed = load_directed(GetParam());
+  const auto checked = check::check_valid(directed.program);
+  ASSERT_TRUE(checked.has_value());
+  const auto fault = find_fault(*checked, directed.inputs, directed.grid, driver_ways());
+  ASSERT_FALSE(fault.has_value()) << to_string(fault->way) << ": " << fault->what
+                                  << "\n  reproduce: vyre_plan_check --driver --program "
+                                  << directed.name
+                                  << "\n  reduce:    vyre_plan_check --driver --reduce --program "
+                                  << directed.name;
+}
+
 INSTANTIATE_TEST_SUITE_P(All, DirectedOnRoutes, ::testing::ValuesIn(directed_names()),
                          [](const auto& test) { return test.param; });
 
-class RandomOnRoutes : public ::testing::TestWithParam<uint64_t> {};
+class RandomOnRoutes : public ::testing::TestWithParam<uint64_t> {
+ protected:
+  static void run(const std::vector<Way>& ways, std::string_view option) {
+    constexpr uint64_t kPrograms = generator::kSanitized ? 10 : 250;
+    const uint64_t first = 500'000 + GetParam() * 250;
+    for (uint64_t seed = first; seed < first + kPrograms; ++seed) {
+      const generator::Generated g = generator::generate(seed);
+      const auto checked = check::check_valid(g.program);
+      ASSERT_TRUE(checked.has_value()) << "seed " << seed;
+      const auto fault = find_fault(*checked, g.inputs, g.grid, ways);
+      ASSERT_FALSE(fault.has_value())
+          << to_string(fault->way) << ": " << fault->what << "\n  reproduce: vyre_plan_check"
+          << option << " --seed " << seed << "\n  reduce:    vyre_plan_check" << option
+          << " --reduce --seed " << seed;
+    }
+  }
+};
 
 TEST_P(RandomOnRoutes, GiveWhatTheOracleGives) {
-  constexpr uint64_t kPrograms = generator::kSanitized ? 10 : 250;
-  const uint64_t first = 500'000 + GetParam() * 250;
-  for (uint64_t seed = first; seed < first + kPrograms; ++seed) {
-    const generator::Generated g = generator::generate(seed);
-    const auto checked = check::check_valid(g.program);
-    ASSERT_TRUE(checked.has_value()) << "seed " << seed;
-    const auto fault = find_fault(*checked, g.inputs, g.grid, all_ways());
-    ASSERT_FALSE(fault.has_value())
-        << to_string(fault->way) << ": " << fault->what << "\n  reproduce: vyre_plan_check --seed "
-        << seed << "\n  reduce:    vyre_plan_check --reduce --seed " << seed;
-  }
+  run(all_ways(), "");
+}
+TEST_P(RandomOnRoutes, GiveItThroughTheDriver) {
+  run(driver_ways(), " --driver");
 }
 
 INSTANTIATE_TEST_SUITE_P(FiveThousand, RandomOnRoutes, ::testing::Range<uint64_t>(0, 20));

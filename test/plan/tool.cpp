@@ -35,6 +35,7 @@ struct Arguments {
   bool print = false;
   bool reduce = false;
   bool one_schedule = false;
+  bool driver = false;
 };
 
 void print_steps(const plan::Steps& steps, int depth) {
@@ -81,7 +82,7 @@ void print_plan(const check::CheckedProgram& checked, const Way& way) {
 }
 
 std::vector<Way> ways_of(const Arguments& a) {
-  std::vector<Way> ways = all_ways();
+  std::vector<Way> ways = a.driver ? driver_ways() : all_ways();
   std::erase_if(ways, [&](const Way& way) {
     return (!a.route.empty() && plan::name_of(way.route) != a.route) ||
            (a.one_schedule && way.schedule != oracle::Schedule::Forward);
@@ -113,6 +114,7 @@ std::string arguments_text(const Arguments& a) {
   if (a.size != generator::GeneratorOptions().size) text += fmt::format(" --size {}", a.size);
   for (const std::string& name : a.without) text += " --without " + name;
   if (!a.route.empty()) text += " --route " + a.route;
+  if (a.driver) text += " --driver";
   return text;
 }
 
@@ -178,6 +180,7 @@ int main(int argc, char** argv) {
   app.add_flag("--print", a.print, "the program and its segments");
   app.add_flag("--reduce", a.reduce, "make what fails small");
   app.add_flag("--forward", a.one_schedule, "the forward schedule only");
+  app.add_flag("--driver", a.driver, "through the driver instead of the plan interpreter");
   CLI11_PARSE(app, argc, argv);
   return run(a);
 }

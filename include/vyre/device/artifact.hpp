@@ -34,7 +34,9 @@ struct Entry {
   // process and is shared with the plan it comes from.
   std::shared_ptr<const check::CheckedProgram> program = {};
   ir::LocalId live = {};  // valid: false in lanes that only walk along to barriers
-  bool whole = false;  // grid barriers, fixpoints, resumes and collectives as the source has them
+  // A source as it is, with the grid barriers, fixpoints, resumes and collectives that it may have.
+  // No plan looks after it: what stops it is the error of its submission.
+  bool whole = false;
   // By argument, may be empty: lanes that store to one element have to store the same value. A
   // device may hold the program to it.
   std::vector<bool> agreed = {};

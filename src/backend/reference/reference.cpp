@@ -106,7 +106,8 @@ class Reference : public Backend {
   Result<Loaded> do_load(const Artifact& artifact) override {
     Kernels kernels;
     for (const Entry& entry : artifact.entries) {
-      if (!entry.program || (entry.whole && !options_.whole_programs))
+      if (!entry.program ||
+          (entry.whole && entry.program->has_grid_barrier && !options_.whole_programs))
         return std::unexpected(
             error(ErrorCode::CompileFailed,
                   fmt::format("`{}` for device `{}` {}. Fix: report this as a bug of the driver",

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/driver.hpp"
+
+#include <algorithm>
+
+#include "generator/schedules.hpp"
+#include "vyre/backend/reference.hpp"
+
+namespace vyre::plan_test {
+
+using ir::BufferId;
+using ir::BufferKind;
+using plan::Route;
+using Bytes = std::vector<std::byte>;
+
+run::Device open_device(const DriverDevice& device, const RunOptions& options) {
+  backend::ReferenceOptions reference;
+  reference.whole_programs = device.whole_programs;
+  reference.grid_barrier = device.route == Route::Native || device.route == Route::Virtual;
+  reference.resident_buffers = device.route != Route::Host;
+  reference.device_loops = device.device_loops;
+  if (device.route == Route::Virtual) reference.resident_groups = options.resident_blocks;
+  reference.schedule = options.schedule;
+  reference.seed = options.seed;
+  reference.subgroup_size = options.subgroup_size;
+  return run::Device::over(*backend::open_reference(reference), {.cache_directory = {}});
+}
+
+namespace {
+
+class Driven {
+ public:
+  Driven(const check::CheckedProgram& source, const DriverDevice& kind, const RunOptions& options)
+      : source_(source), options_(options), device_(open_device(kind, options)) {}
+
+  Ran run(std::span<const Bytes> inputs) {
+    Ran ran;
+    if (auto ok = run_into(inputs, ran); !ok) {
+      ran.error = ok.error();
+      // The oracle knows nothing of devices and segments.
+      ran.error->context.clear();
+    }
+    return ran;
+  }
+
+ private:
+  [[nodiscard]] bool resident() const { return device_.info().capabilities.resident_buffers; }
+
+  Result<void> run_into(std::span<const Bytes> inputs, Ran& ran) {
+    const std::vector<std::span<const std::byte>> spans(inputs.begin(), inputs.end());
+    const auto launch = check::resolve_launch(
+        source_, {.inputs = spans, .grid = options_.grid, .workgroup = options_.workgroup});
+    if (!launch) return std::unexpected(launch.error());
+    run::DispatchConfig config;
+    config.checked = options_.checked;
+    config.timeout = options_.timeout;
+    config.grid = options_.grid;
+    config.workgroup = options_.workgroup;
+    config.trap_handler = std::make_shared<const TrapHandler>(
+        [this](std::span<const TrapReport> reports, HandlerBuffers& buffers) {
+          return generator::handle_resume(source_.program, reports, buffers);
+        });
+    auto compiled = device_.compile(std::make_shared<check::CheckedProgram>(source_), config);
+    if (!compiled) return std::unexpected(compiled.error());
+
+    const std::vector<bool> host = check::read_by_host(source_);
+    const size_t count = source_.program.buffers.size();
+    std::vector<device::Buffer> buffers(count);
+    std::vector<run::Argument> arguments;
+    std::vector<const device::Buffer*> outputs;
+    for (size_t i = 0; i < count; ++i) {
+      const check::BufferFacts& facts = source_.buffers[i];
+      if (source_.program.buffers[i].kind == BufferKind::Shared) continue;
+      const uint64_t bytes = launch->counts[i] * bytes_of(source_.program.buffers[i].element);
+      if (resident() && !host[i]) {
+        auto buffer =
+            facts.input_slot ? device_.upload(inputs[*facts.input_slot]) : device_.allocate(bytes);
+        if (!buffer) return std::unexpected(buffer.error());
+        buffers[i] = std::move(*buffer);
+      }
+      if (facts.input_slot)
+        arguments.push_back(buffers[i].valid() ? run::Argument(buffers[i])
+                                               : run::Argument(inputs[*facts.input_slot]));
+      if (facts.output_slot) outputs.push_back(buffers[i].valid() ? &buffers[i] : nullptr);
+    }
+    run::Outputs slots;
+    const auto report =
+        compiled->pipeline.dispatch_into({.inputs = arguments, .outputs = outputs}, slots);
+    ran.buffers.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      const check::BufferFacts& facts = source_.buffers[i];
+      if (buffers[i].valid()) {
+        auto bytes = device_.read(buffers[i]);
+        if (!bytes) return std::unexpected(bytes.error());
+        ran.buffers[i] = std::move(*bytes);
+      } else if (report && facts.output_slot) {
+        ran.buffers[i] = slots[*facts.output_slot];
+      } else if (facts.input_slot) {
+        ran.buffers[i] = inputs[*facts.input_slot];
+      }
+    }
+    if (!report) return std::unexpected(report.error());
+    ran.launches = report->launches;
+    ran.counted = report->grid_barriers.has_value();
+    ran.phases = report->grid_barriers.value_or(0);
+    ran.fixpoints = report->fixpoints;
+    ran.resumed = report->resumed;
+    return {};
+  }
+
+  const check::CheckedProgram& source_;
+  const RunOptions& options_;
+  run::Device device_;
+};
+
+}  // namespace
+
+Ran drive(const check::CheckedProgram& source, const DriverDevice& device,
+          std::span<const Bytes> inputs, const RunOptions& options) {
+  return Driven(source, device, options).run(inputs);
+}
+
+}  // namespace vyre::plan_test

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program through the real driver on the reference backend, told in the same terms as a plan that
+// is interpreted.
+#pragma once
+
+#include "plan/interpreter.hpp"
+#include "vyre/run/device.hpp"
+
+namespace vyre::plan_test {
+
+// What a device of the driver can do.
+struct DriverDevice {
+  plan::Route route = plan::Route::Resident;  // the one it leads to
+  bool whole_programs = false;
+  bool device_loops = false;
+};
+// A new one, without a disk cache.
+run::Device open_device(const DriverDevice& device, const RunOptions& options);
+
+// Arguments are buffers on the device where it keeps such, so that their contents are known after
+// an error, too.
+Ran drive(const check::CheckedProgram& source, const DriverDevice& device,
+          std::span<const std::vector<std::byte>> inputs, const RunOptions& options);
+
+}  // namespace vyre::plan_test
