@@ -238,10 +238,8 @@ class NullBackend::Run : public HostDevice {
                               all.size())));
       arguments.push_back(all.subspan(r.offset, r.bytes));
     }
-    return work_.without_lock([&] {
-      return state_.options.on_launch(
-          {.entry = entry, .launch = x, .grid = grid, .arguments = arguments, .number = number});
-    });
+    return state_.options.on_launch(
+        {.entry = entry, .launch = x, .grid = grid, .arguments = arguments, .number = number});
   }
 
   NullBackend& backend_;

@@ -62,7 +62,7 @@ class Reference : public Backend {
                                   .arguments = std::move(*arguments),
                                   .submission = submission_,
                                   .options = backend_.options_};
-      if (auto ok = work_.without_lock([&] { return run_launch(request, completion); }); !ok)
+      if (auto ok = run_launch(request, completion); !ok)
         return std::unexpected(std::move(ok.error()));
       const auto taken = std::chrono::duration_cast<std::chrono::nanoseconds>(
           std::chrono::steady_clock::now() - begin);
