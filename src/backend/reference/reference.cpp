@@ -179,7 +179,7 @@ BackendInfo reference_info(const ReferenceOptions& options) {
   c.native_integer_bits = 64;
   c.formats = {Format::Program};
   DeviceProfile profile;
-  profile.name = "reference interpreter";
+  profile.name = options.name;
   profile.compute_units = 1;
   return {.id = options.id,
           .version = "1",
