@@ -42,6 +42,7 @@ class CommandLine {
     add_print();
     add_plan();
     add_explain();
+    add_devices();
     add_command("version", "Version, commit, compiler", [this] { return run_version(app_); });
     add_completion();
   }
@@ -212,6 +213,12 @@ class CommandLine {
     command.add_option("CODE", explain_.code, "V070, 70 or BarrierNotUniform")->type_name("");
   }
 
+  void add_devices() {
+    CLI::App& command = add_command("devices", "List the devices and what they can do",
+                                    [this] { return run_devices(app_, devices_); });
+    command.add_option("ID", devices_.id, "Of one backend or device: cuda, cuda:1")->type_name("");
+  }
+
   void add_completion() {
     CLI::App& command = add_command("completion", "A completion script for a shell",
                                     [this] { return run_completion(app_, completion_, root_); });
@@ -280,6 +287,7 @@ class CommandLine {
   PrintOptions print_;
   PlanOptions plan_;
   ExplainOptions explain_;
+  DevicesOptions devices_;
   CompletionOptions completion_;
   std::map<std::string, std::function<int()>> actions_;
 };
