@@ -43,6 +43,7 @@ class CommandLine {
     add_plan();
     add_cache();
     add_explain();
+    add_devices();
     add_command("version", "Version, commit, compiler", [this] { return run_version(app_); });
     add_completion();
   }
@@ -224,6 +225,12 @@ class CommandLine {
     command.add_option("CODE", explain_.code, "V070, 70 or BarrierNotUniform")->type_name("");
   }
 
+  void add_devices() {
+    CLI::App& command = add_command("devices", "List the devices and what they can do",
+                                    [this] { return run_devices(app_, devices_); });
+    command.add_option("ID", devices_.id, "Of one backend or device: cuda, cuda:1")->type_name("");
+  }
+
   void add_completion() {
     CLI::App& command = add_command("completion", "A completion script for a shell",
                                     [this] { return run_completion(app_, completion_, root_); });
@@ -293,6 +300,7 @@ class CommandLine {
   PlanOptions plan_;
   CacheOptions cache_;
   ExplainOptions explain_;
+  DevicesOptions devices_;
   CompletionOptions completion_;
   std::map<std::string, std::function<int()>> actions_;
 };

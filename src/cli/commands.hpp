@@ -76,6 +76,11 @@ struct ExplainOptions {
 };
 int run_explain(App& app, const ExplainOptions& options);
 
+struct DevicesOptions {
+  std::string id;  // of a backend or a device; empty: list all
+};
+int run_devices(App& app, const DevicesOptions& options);
+
 int run_version(App& app);
 
 struct CompletionOptions {

@@ -4,6 +4,7 @@
 // call anything; only memory itself is not guarded, as on a device.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +12,6 @@
 #include <mutex>
 #include <new>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -40,7 +40,8 @@ class HostMemory {
   [[nodiscard]] uint64_t buffers() const;
   [[nodiscard]] uint64_t bytes() const;
 
-  // Held while memory is used. Finds it without a lock of its own, so it is cheap to ask often.
+  // Held by one thread while it uses memory, which nobody releases meanwhile. Looking up the same
+  // few buffers again and again is cheap.
   class Work {
    public:
     explicit Work(HostMemory& memory);
@@ -48,22 +49,16 @@ class HostMemory {
     Work& operator=(const Work&) = delete;
     ~Work();
     // Empty for a handle that is no memory of this one.
-    [[nodiscard]] std::span<std::byte> find(Handle handle) const;
-    // Others may allocate and release meanwhile; what was found stays where it is.
-    template <class Do>
-    decltype(auto) without_lock(Do&& act) {
-      lock_.unlock();
-      const Relock relock{lock_};
-      return act();
-    }
+    [[nodiscard]] std::span<std::byte> find(Handle handle);
 
    private:
-    struct Relock {
-      std::shared_lock<std::shared_mutex>& lock;
-      ~Relock() { lock.lock(); }
+    struct Found {
+      Handle handle;
+      std::span<std::byte> bytes;
     };
     HostMemory& memory_;
-    std::shared_lock<std::shared_mutex> lock_;
+    std::array<Found, 8> found_;
+    uint32_t next_ = 0;
   };
 
   // For devices without resident buffers: unless somebody works, all memory of the device becomes
@@ -84,7 +79,7 @@ class HostMemory {
   const Options options_;
   std::atomic<uint64_t> next_ = 1;
   std::atomic<uint32_t> working_ = 0;
-  mutable std::shared_mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<uint64_t, Block> blocks_;
   uint64_t bytes_ = 0;
 };
@@ -99,7 +94,7 @@ class HostCode {
     rows_.emplace(handle.value, std::move(shared));
   }
   [[nodiscard]] std::shared_ptr<const Code> find(Handle handle) const {
-    const std::shared_lock lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     const auto row = rows_.find(handle.value);
     return row == rows_.end() ? nullptr : row->second;
   }
@@ -112,12 +107,12 @@ class HostCode {
     rows_.clear();
   }
   [[nodiscard]] uint64_t size() const {
-    const std::shared_lock lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     return rows_.size();
   }
 
  private:
-  mutable std::shared_mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<uint64_t, std::shared_ptr<const Code>> rows_;
 };
 

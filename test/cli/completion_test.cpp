@@ -38,8 +38,8 @@ TEST(Completion, EveryScriptKnowsEveryCommand) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const std::string script = script_for(shell);
     for (const char* word :
-         {"check", "fmt", "print", "plan", "resident", "explain", "version", "completion",
-          "warnings-as-errors", "V070", "bytes", "always", ".vyre"})
+         {"check", "fmt", "print", "plan", "resident", "explain", "devices", "version",
+          "completion", "warnings-as-errors", "V070", "bytes", "always", ".vyre"})
       EXPECT_THAT(script, HasSubstr(word)) << shell;
   }
 }
@@ -84,8 +84,8 @@ TEST_F(BashCompletion, IsBash) {
 }
 
 TEST_F(BashCompletion, CommandsAndOptions) {
-  EXPECT_THAT(offered({""}), ElementsAre("cache", "check", "completion", "explain", "fmt", "plan",
-                                         "print", "run", "version"));
+  EXPECT_THAT(offered({""}), ElementsAre("cache", "check", "completion", "devices", "explain", "fmt",
+                                         "plan", "print", "run", "version"));
   EXPECT_THAT(offered({"c"}), ElementsAre("cache", "check", "completion"));
   EXPECT_THAT(offered({"--color", "never", "pr"}), ElementsAre("print"));
   EXPECT_THAT(offered({"--v"}), ElementsAre("--version"));

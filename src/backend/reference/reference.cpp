@@ -62,7 +62,7 @@ class Reference : public Backend {
                                   .arguments = std::move(*arguments),
                                   .submission = submission_,
                                   .options = backend_.options_};
-      if (auto ok = work_.without_lock([&] { return run_launch(request, completion); }); !ok)
+      if (auto ok = run_launch(request, completion); !ok)
         return std::unexpected(std::move(ok.error()));
       const auto taken = std::chrono::duration_cast<std::chrono::nanoseconds>(
           std::chrono::steady_clock::now() - begin);
@@ -180,7 +180,7 @@ BackendInfo reference_info(const ReferenceOptions& options) {
   c.native_integer_bits = 64;
   c.formats = {Format::Program};
   DeviceProfile profile;
-  profile.name = "reference interpreter";
+  profile.name = options.name;
   profile.compute_units = 1;
   return {.id = options.id,
           .version = "1",

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `vyre devices` says about the devices of a registry; nothing is opened.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/app.hpp"
+#include "vyre/device/registry.hpp"
+
+namespace vyre::cli {
+
+struct SeenDevice {
+  const device::BackendRow* row = nullptr;
+  device::DeviceFacts facts;
+};
+
+// Of all backends, in the order of the registry; or of one ("cuda"), or one device ("cuda:1").
+std::vector<SeenDevice> see_devices(const device::Registry& registry, std::string_view id);
+
+std::string devices_text(const std::vector<SeenDevice>& devices);
+Json devices_json(const std::vector<SeenDevice>& devices);
+
+}  // namespace vyre::cli
