@@ -85,6 +85,25 @@ TEST(DiskCache, NobodyElseMayReadIt) {
               testing::UnorderedElementsAre("key", entry_name(key_of(1))));
 }
 
+// D-PIPE.5: data is on the disk before it has its name, and the name before store() returns.
+TEST(DiskCache, WritesInTheOrderThatSurvivesACrash) {
+  using files::Call;
+  class Record final : public test::ScopedFaults {
+   public:
+    int fail(Call call) override {
+      if (call == Call::Write || call == Call::Sync || call == Call::Rename) calls.push_back(call);
+      return 0;
+    }
+    std::vector<Call> calls;
+  };
+  const Folder folder;
+  Opened opened(folder.path());
+  Record record;
+  opened.cache.store(key_of(1), payload_of(1, 10), "");
+  EXPECT_THAT(record.calls,
+              ElementsAre(Call::Write, Call::Write, Call::Sync, Call::Rename, Call::Sync));
+}
+
 // D-PIPE.4: the reasons of a miss.
 TEST(DiskCache, MissesAreExplained) {
   const Folder folder;
@@ -221,6 +240,7 @@ TEST(DiskCache, GcLeavesFilesThatAreInUse) {
   ASSERT_TRUE(lock.held());
   const auto temp = folder.path() / temp_name();
   test::write_raw(temp, {});
+  set_age(temp, 100'000);  // a slow writer
   {
     const files::Descriptor writer(::open(temp.c_str(), O_WRONLY | O_CLOEXEC));
     ASSERT_EQ(::flock(writer.value(), LOCK_EX), 0);
