@@ -141,6 +141,28 @@ INSTANTIATE_TEST_SUITE_P(All, OneFault,
 INSTANTIATE_TEST_SUITE_P(All, LastingFault, testing::Values(EIO, ENOSPC, EINTR, EROFS, EACCES),
                          name_of_error);
 
+// What is looked at a second time may fail a second time: still no reason to throw it away.
+TEST(Faults, TwoInARow) {
+  const Folder folder;
+  two_entries(folder.path());
+  const Bytes secret = read_raw(folder.path() / "key");
+  for (int distance = 1; distance <= 8; ++distance) {
+    bool reached = true;
+    for (int n = 0; reached; ++n) {
+      ASSERT_LT(n, kMaxCalls);
+      {
+        const FailTwice faults(n, distance, EIO);
+        (void)look(folder.path());
+        reached = faults.reached();
+      }
+      ASSERT_EQ(read_raw(folder.path() / "key"), secret) << n << " and " << distance << " later";
+      Opened after(folder.path());
+      ASSERT_EQ(after.cache.find(key_of(1)), payload_of(1, 300)) << n;
+      ASSERT_EQ(after.cache.find(key_of(2)), payload_of(2, 300)) << n;
+    }
+  }
+}
+
 // A single EBUSY, ESTALE or EINTR is not even noticed.
 TEST(Faults, TransientErrorsAreWaitedFor) {
   for (const int error : {EBUSY, ESTALE, EINTR}) {
@@ -167,6 +189,7 @@ TEST(Faults, ABusyDiskIsAMissAndOneWarning) {
     EXPECT_FALSE(opened.cache.lock(key_of(2)).held());
   }
   EXPECT_EQ(opened.warnings.size(), 1U);
+  EXPECT_EQ(opened.cache.stat().corrupt, 0U);
   EXPECT_EQ(opened.cache.find(key_of(1)), payload_of(1, 300)) << "it was never bad";
 }
 
