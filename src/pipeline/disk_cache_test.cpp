@@ -275,6 +275,7 @@ TEST(DiskCache, AWaitingThreadGetsTheLock) {
   std::atomic<int> inside = 0;
   std::atomic<int> held = 0;
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < 5; ++round) {
@@ -313,12 +314,14 @@ TEST(DiskCache, WithoutCreateNothingIsMade) {
   EXPECT_EQ(opened.cache.state(), CacheState::Off);
   EXPECT_FALSE(std::filesystem::exists(folder.path()));
   std::filesystem::create_directory(folder.path());
-  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
   Opened empty(DiskCacheOptions{.directory = folder.path(), .create = false});
   EXPECT_EQ(empty.cache.state(), CacheState::On);
   empty.cache.store(key_of(1), payload_of(1, 10), "");
   EXPECT_THAT(test::names_in(folder.path()), IsEmpty());
+  EXPECT_EQ(mode_of(folder.path()), 0755U);
   EXPECT_THAT(opened.warnings, IsEmpty());
+  EXPECT_THAT(empty.warnings, IsEmpty());
 }
 
 TEST(DiskCache, TheEnvironmentNamesTheDirectory) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <new>
@@ -25,6 +26,7 @@ using testing::IsEmpty;
 
 // A child of the test that ends with `body`; no part of the test itself runs in it.
 pid_t start(const std::function<void()>& body) {
+  (void)std::fflush(nullptr);  // or the child may write it again
   const pid_t pid = ::fork();
   if (pid == 0) {
     body();
@@ -205,6 +207,7 @@ class ColdStart : public testing::Test {
   void round(const fs::path& directory,
              const std::function<void(const std::function<void()>&)>& around) {
     std::vector<pid_t> children;
+    children.reserve(kProcesses);
     for (size_t i = 0; i < kProcesses; ++i) {
       children.push_back(start([&] {
         ++shared_->ready;
@@ -341,6 +344,7 @@ TEST(Threads, OneCacheForAll) {
                                      .warn = [&](std::string_view) { ++warnings; }});
   std::atomic<int> hits = 0;
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (unsigned seed = 0; seed < 8; ++seed) {
     threads.emplace_back([&, seed] {
       std::mt19937 random(seed);
