@@ -152,8 +152,8 @@ void load_secret(const DiskCacheOptions& options, const fs::path& path, CacheDir
 }  // namespace
 
 CacheDirectory open_directory(const DiskCacheOptions& options) {
-  static const bool ready = sodium_init() >= 0;
-  VYRE_CHECK(ready);
+  static const bool kReady = sodium_init() >= 0;
+  VYRE_CHECK(kReady);
   if (options.directory.empty()) {
     CacheDirectory result;
     result.reason = "it is switched off, or there is no home directory. Fix: set VYRE_CACHE_DIR";
@@ -191,7 +191,7 @@ CacheDirectory open_directory(const DiskCacheOptions& options) {
   // The mode counts for root too, who could write anyway.
   result.state =
       (mode & 0200) != 0 && files::is_writable(directory) ? CacheState::On : CacheState::ReadOnly;
-  if ((mode & 055) != 0 && result.state == CacheState::On) {
+  if ((mode & 055) != 0 && result.state == CacheState::On && options.create) {
     if (!is_a_cache(directory))
       return off(path, fmt::format("is open to others (mode {:04o}) and holds other files", mode),
                  kFixDirectory);

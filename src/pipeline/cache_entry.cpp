@@ -98,17 +98,14 @@ std::unexpected<Refusal> bad(std::string reason, const struct stat& file) {
 }
 
 // What is wrong with a file before a byte of it is read; empty if nothing is.
-std::string distrust(const struct stat& status, uint64_t max_payload_bytes) {
+std::string distrust(const struct stat& status) {
   if (!S_ISREG(status.st_mode)) return "it is not a regular file";
   if (status.st_uid != ::geteuid())
     return fmt::format("it belongs to user {}, not to {}", status.st_uid, ::geteuid());
   if ((status.st_mode & 077) != 0)
     return fmt::format("others may use it (mode {:04o})", status.st_mode & 07777);
-  const auto size = static_cast<uint64_t>(status.st_size);
-  if (size < kMinHeaderBytes) return fmt::format("it is cut off ({} bytes)", size);
-  if (size - kMinHeaderBytes > kMaxAboutBytes &&
-      size - kMinHeaderBytes - kMaxAboutBytes > max_payload_bytes)
-    return fmt::format("it is too large ({} bytes)", size);
+  if (status.st_size < static_cast<off_t>(kMinHeaderBytes))
+    return fmt::format("it is cut off ({} bytes)", status.st_size);
   return {};
 }
 
@@ -213,7 +210,7 @@ std::expected<OpenEntry, Refusal> open_entry(int directory, const std::string& n
   }
   const files::Io<struct stat> status = files::status_of(file->value());
   if (!status) return unreadable(status.error());
-  if (std::string reason = distrust(*status, max_payload_bytes); !reason.empty())
+  if (std::string reason = distrust(*status); !reason.empty())
     return bad(std::move(reason), *status);
 
   OpenEntry entry;

@@ -137,6 +137,23 @@ class FailAt final : public ScopedFaults {
   bool from_then_on_;
 };
 
+// Fails call number `at` and one soon after it.
+class FailTwice final : public ScopedFaults {
+ public:
+  FailTwice(int at, int distance, int error) : at_(at), distance_(distance), error_(error) {}
+  int fail(files::Call) override {
+    const int number = calls_++;
+    return number == at_ || number == at_ + distance_ ? error_ : 0;
+  }
+  [[nodiscard]] bool reached() const { return calls_ > at_; }
+
+ private:
+  std::atomic<int> calls_ = 0;
+  int at_;
+  int distance_;
+  int error_;
+};
+
 // Fails every call of one kind.
 class FailAll final : public ScopedFaults {
  public:

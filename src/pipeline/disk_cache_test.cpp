@@ -85,6 +85,25 @@ TEST(DiskCache, NobodyElseMayReadIt) {
               testing::UnorderedElementsAre("key", entry_name(key_of(1))));
 }
 
+// D-PIPE.5: data is on the disk before it has its name, and the name before store() returns.
+TEST(DiskCache, WritesInTheOrderThatSurvivesACrash) {
+  using files::Call;
+  class Record final : public test::ScopedFaults {
+   public:
+    int fail(Call call) override {
+      if (call == Call::Write || call == Call::Sync || call == Call::Rename) calls.push_back(call);
+      return 0;
+    }
+    std::vector<Call> calls;
+  };
+  const Folder folder;
+  Opened opened(folder.path());
+  Record record;
+  opened.cache.store(key_of(1), payload_of(1, 10), "");
+  EXPECT_THAT(record.calls,
+              ElementsAre(Call::Write, Call::Write, Call::Sync, Call::Rename, Call::Sync));
+}
+
 // D-PIPE.4: the reasons of a miss.
 TEST(DiskCache, MissesAreExplained) {
   const Folder folder;
@@ -221,6 +240,7 @@ TEST(DiskCache, GcLeavesFilesThatAreInUse) {
   ASSERT_TRUE(lock.held());
   const auto temp = folder.path() / temp_name();
   test::write_raw(temp, {});
+  set_age(temp, 100'000);  // a slow writer
   {
     const files::Descriptor writer(::open(temp.c_str(), O_WRONLY | O_CLOEXEC));
     ASSERT_EQ(::flock(writer.value(), LOCK_EX), 0);
@@ -255,6 +275,7 @@ TEST(DiskCache, AWaitingThreadGetsTheLock) {
   std::atomic<int> inside = 0;
   std::atomic<int> held = 0;
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < 5; ++round) {
@@ -293,12 +314,14 @@ TEST(DiskCache, WithoutCreateNothingIsMade) {
   EXPECT_EQ(opened.cache.state(), CacheState::Off);
   EXPECT_FALSE(std::filesystem::exists(folder.path()));
   std::filesystem::create_directory(folder.path());
-  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
   Opened empty(DiskCacheOptions{.directory = folder.path(), .create = false});
   EXPECT_EQ(empty.cache.state(), CacheState::On);
   empty.cache.store(key_of(1), payload_of(1, 10), "");
   EXPECT_THAT(test::names_in(folder.path()), IsEmpty());
+  EXPECT_EQ(mode_of(folder.path()), 0755U);
   EXPECT_THAT(opened.warnings, IsEmpty());
+  EXPECT_THAT(empty.warnings, IsEmpty());
 }
 
 TEST(DiskCache, TheEnvironmentNamesTheDirectory) {

@@ -179,6 +179,32 @@ TEST_F(Corruption, ADirectoryInTheWayIsOnlyAMiss) {
   EXPECT_EQ(opened_.cache.stat().temps, 0U);
 }
 
+// Another process builds the entry again between our look and our removal.
+TEST_F(Corruption, WhatTookItsPlaceStays) {
+  class Replace final : public ScopedFaults {
+   public:
+    Replace(fs::path from, fs::path to) : from_(std::move(from)), to_(std::move(to)) {}
+    int fail(files::Call call) override {
+      if (call == files::Call::Close && fs::exists(from_)) fs::rename(from_, to_);
+      return 0;
+    }
+
+   private:
+    fs::path from_;
+    fs::path to_;
+  };
+  const fs::path good = folder_.path("good");
+  fs::rename(file_, good);
+  Bytes bytes = original_;
+  bytes.back() ^= std::byte{1};
+  write_raw(file_, bytes);
+  {
+    const Replace faults(good, file_);
+    EXPECT_FALSE(opened_.cache.find(key_));
+  }
+  EXPECT_EQ(opened_.cache.find(key_), payload_);
+}
+
 TEST_F(Corruption, VerifyListsAndRemovesTheBadOnes) {
   for (uint64_t i = 2; i <= 6; ++i) opened_.cache.store(key_of(i), payload_of(i, 100), "");
   const auto path = [&](uint64_t i) { return folder_.path() / entry_name(key_of(i)); };

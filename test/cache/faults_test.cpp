@@ -46,23 +46,42 @@ size_t live(const fs::path& directory) {
   return opened.warnings.size();
 }
 
+// What looks only. Nothing of it may cost an entry that is fine.
+size_t look(const fs::path& directory) {
+  Opened opened(directory);
+  find_right_or_nothing(opened.cache, 1);
+  find_right_or_nothing(opened.cache, 3);
+  (void)opened.cache.verify();
+  (void)opened.cache.entries();
+  (void)opened.cache.gc(1'000'000);
+  return opened.warnings.size();
+}
+
 // `prepare` makes what a life finds in the directory; the number of lives that saw a failure.
-int sweep(int error, bool from_then_on, const std::function<void(const fs::path&)>& prepare) {
+int sweep(int error, bool from_then_on, const std::function<void(const fs::path&)>& prepare,
+          const std::function<size_t(const fs::path&)>& life = live) {
   const size_t descriptors = open_descriptors();
   for (int n = 0; n < kMaxCalls; ++n) {
     SCOPED_TRACE("call " + std::to_string(n) + ", " + std::strerror(error));
     const Folder folder;
     prepare(folder.path());
+    const bool is_new = !fs::exists(folder.path());
+    const Bytes secret = read_raw(folder.path() / "key");
     bool reached = false;
     {
       const FailAt faults(n, error, from_then_on);
-      EXPECT_LE(live(folder.path()), 1U) << "one warning at most";
+      EXPECT_LE(life(folder.path()), 1U) << "one warning at most";
       reached = faults.reached();
     }
     EXPECT_EQ(open_descriptors(), descriptors);
     // The disk works again.
     Opened after(folder.path());
     EXPECT_EQ(after.cache.state(), CacheState::On);
+    if (!is_new) {
+      EXPECT_EQ(read_raw(folder.path() / "key"), secret) << "a good key was thrown away";
+      EXPECT_EQ(after.cache.find(key_of(1)), payload_of(1, 300)) << "a good entry is lost";
+      EXPECT_EQ(after.cache.find(key_of(2)), payload_of(2, 300)) << "a good entry is lost";
+    }
     EXPECT_THAT(after.cache.verify().bad, IsEmpty()) << "half an entry was left";
     after.cache.store(key_of(1), payload_of(1, 300), "");
     EXPECT_EQ(after.cache.find(key_of(1)), payload_of(1, 300));
@@ -96,11 +115,19 @@ TEST_P(OneFault, InADirectoryWithEntries) {
   EXPECT_GT(sweep(GetParam(), false, two_entries), 60);
 }
 
+TEST_P(OneFault, WhileOnlyLooking) {
+  EXPECT_GT(sweep(GetParam(), false, two_entries, look), 25);
+}
+
 // One call and every one after it. EBUSY and ESTALE, which are waited for, would take long.
 class LastingFault : public testing::TestWithParam<int> {};
 
 TEST_P(LastingFault, InANewDirectory) {
   EXPECT_GT(sweep(GetParam(), true, nothing), 60);
+}
+
+TEST_P(LastingFault, WhileOnlyLooking) {
+  EXPECT_GT(sweep(GetParam(), true, two_entries, look), 25);
 }
 
 std::string name_of_error(const testing::TestParamInfo<int>& info) {
@@ -113,6 +140,28 @@ INSTANTIATE_TEST_SUITE_P(All, OneFault,
                          name_of_error);
 INSTANTIATE_TEST_SUITE_P(All, LastingFault, testing::Values(EIO, ENOSPC, EINTR, EROFS, EACCES),
                          name_of_error);
+
+// What is looked at a second time may fail a second time: still no reason to throw it away.
+TEST(Faults, TwoInARow) {
+  const Folder folder;
+  two_entries(folder.path());
+  const Bytes secret = read_raw(folder.path() / "key");
+  for (int distance = 1; distance <= 8; ++distance) {
+    bool reached = true;
+    for (int n = 0; reached; ++n) {
+      ASSERT_LT(n, kMaxCalls);
+      {
+        const FailTwice faults(n, distance, EIO);
+        (void)look(folder.path());
+        reached = faults.reached();
+      }
+      ASSERT_EQ(read_raw(folder.path() / "key"), secret) << n << " and " << distance << " later";
+      Opened after(folder.path());
+      ASSERT_EQ(after.cache.find(key_of(1)), payload_of(1, 300)) << n;
+      ASSERT_EQ(after.cache.find(key_of(2)), payload_of(2, 300)) << n;
+    }
+  }
+}
 
 // A single EBUSY, ESTALE or EINTR is not even noticed.
 TEST(Faults, TransientErrorsAreWaitedFor) {
@@ -140,6 +189,7 @@ TEST(Faults, ABusyDiskIsAMissAndOneWarning) {
     EXPECT_FALSE(opened.cache.lock(key_of(2)).held());
   }
   EXPECT_EQ(opened.warnings.size(), 1U);
+  EXPECT_EQ(opened.cache.stat().corrupt, 0U);
   EXPECT_EQ(opened.cache.find(key_of(1)), payload_of(1, 300)) << "it was never bad";
 }
 

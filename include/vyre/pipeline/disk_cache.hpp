@@ -48,7 +48,8 @@ struct DiskCacheOptions {
   uint64_t max_bytes = uint64_t{1} << 30;
   uint64_t max_entry_bytes = uint64_t{256} << 20;  // of a payload
   std::chrono::milliseconds lock_wait{10'000};
-  bool create = true;  // make the directory and its key file where there is none
+  // Make the directory and its key file where there is none, and close it to others.
+  bool create = true;
   // Called at most once in the life of a cache, from any thread that uses it.
   std::function<void(std::string_view)> warn{};
 };
