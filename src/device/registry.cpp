@@ -148,7 +148,7 @@ Result<std::shared_ptr<Backend>> Registry::acquire(std::string_view id) const {
   return device;
 }
 
-Selection Registry::rank_devices(const Policy& policy) const {
+Selection Registry::rank_devices(const SelectionPolicy& policy) const {
   Selection selection;
   for (const BackendRow& row : rows_) {
     if (!may_be_preferred(row)) continue;
@@ -173,7 +173,7 @@ Selection Registry::rank_devices(const Policy& policy) const {
   return selection;
 }
 
-Result<std::shared_ptr<Backend>> Registry::acquire_preferred(const Policy& policy,
+Result<std::shared_ptr<Backend>> Registry::acquire_preferred(const SelectionPolicy& policy,
                                                              Selection* trace) const {
   Selection selection = rank_devices(policy);
   std::shared_ptr<Backend> device;

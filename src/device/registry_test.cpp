@@ -80,7 +80,7 @@ class RegistryTest : public testing::Test {
   static std::string id_of(const Result<std::shared_ptr<Backend>>& device) {
     return device ? (*device)->info().id : to_string(device.error());
   }
-  std::string preferred(const std::vector<Fake>& fakes, const Policy& policy = {}) {
+  std::string preferred(const std::vector<Fake>& fakes, const SelectionPolicy& policy = {}) {
     return id_of(make(fakes).acquire_preferred(policy, &trace_));
   }
 

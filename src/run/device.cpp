@@ -83,6 +83,21 @@ pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route) {
 
 // ---- opening
 
+Result<Device> Device::open(std::string_view id, DeviceOptions options) {
+  auto backend = device::registry().acquire(id);
+  if (!backend) return std::unexpected(backend.error());
+  return over(std::move(*backend), std::move(options));
+}
+
+Result<Device> Device::open_preferred(const device::SelectionPolicy& policy, DeviceOptions options,
+                                      device::Selection* selection) {
+  TraceSpan span(options.trace, TraceCategory::Select, "choose a device");
+  auto backend = device::registry().acquire_preferred(policy, selection);
+  if (!backend) return std::unexpected(backend.error());
+  span.arg("device", (*backend)->info().id);
+  return over(std::move(*backend), std::move(options));
+}
+
 Device Device::over(std::shared_ptr<device::Backend> backend, DeviceOptions options) {
   return Device(std::make_shared<DeviceState>(std::move(backend), options));
 }

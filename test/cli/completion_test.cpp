@@ -84,8 +84,8 @@ TEST_F(BashCompletion, IsBash) {
 }
 
 TEST_F(BashCompletion, CommandsAndOptions) {
-  EXPECT_THAT(offered({""}), ElementsAre("cache", "check", "completion", "devices", "explain", "fmt",
-                                         "plan", "print", "run", "version"));
+  EXPECT_THAT(offered({""}), ElementsAre("cache", "check", "completion", "devices", "explain",
+                                         "fmt", "plan", "print", "run", "version"));
   EXPECT_THAT(offered({"c"}), ElementsAre("cache", "check", "completion"));
   EXPECT_THAT(offered({"--color", "never", "pr"}), ElementsAre("print"));
   EXPECT_THAT(offered({"--v"}), ElementsAre("--version"));

@@ -38,7 +38,7 @@ struct BackendRow {
   std::string site = {};  // the source file of the row
 };
 
-struct Policy {
+struct SelectionPolicy {
   bool allow_cpu = false;
 };
 
@@ -82,11 +82,11 @@ class Registry {
   // Only the winner is opened, the next one if that fails. Unavailable if nothing is left. `trace`
   // is written in any case.
   [[nodiscard]] Result<std::shared_ptr<Backend>> acquire_preferred(
-      const Policy& policy = {}, Selection* trace = nullptr) const;
+      const SelectionPolicy& policy = {}, Selection* trace = nullptr) const;
 
  private:
   [[nodiscard]] const BackendRow* find(std::string_view id) const;
-  [[nodiscard]] Selection rank_devices(const Policy& policy) const;
+  [[nodiscard]] Selection rank_devices(const SelectionPolicy& policy) const;
 
   std::vector<BackendRow> rows_;
 };

@@ -22,6 +22,7 @@
 #include "vyre/base/trace.hpp"
 #include "vyre/check/check.hpp"
 #include "vyre/device/buffer.hpp"
+#include "vyre/device/registry.hpp"
 #include "vyre/device/telemetry.hpp"
 #include "vyre/ir/host.hpp"
 #include "vyre/pipeline/compiler.hpp"
@@ -191,6 +192,12 @@ class Device {
  public:
   Device() = default;
 
+  // "reference", "cuda:1". Unavailable if there is no such device.
+  static Result<Device> open(std::string_view id, DeviceOptions options = {});
+  // The best device by facts; never an oracle. docs/driver.md has the rules.
+  static Result<Device> open_preferred(const device::SelectionPolicy& policy = {},
+                                       DeviceOptions options = {},
+                                       device::Selection* selection = nullptr);
   // A device that the caller has opened.
   static Device over(std::shared_ptr<device::Backend> backend, DeviceOptions options = {});
 
