@@ -210,7 +210,6 @@ void Memory::reset() {
   } else if (setup_.layout->zero_bytes != 0) {
     recorder_->add(Fill{{setup_.arena, 0, setup_.layout->zero_bytes}, std::byte{0}});
   }
-  if (control_row_) set_hidden_word(*control_row_, plan::ControlWords::kStop, plan::kNoLane);
 }
 
 void Memory::swap(Hidden::Kind kind) {
@@ -270,7 +269,7 @@ void Memory::compare_snapshots() {
 }
 
 Result<void> Memory::launch(const plan::Segment& segment, const Launch& launch,
-                            const std::string* name) {
+                            const Entry* entry) {
   const ir::Program& program = segment.program.program;
   const auto place_of = [&](size_t i) -> Place* {
     const plan::Argument& a = segment.arguments[i];
@@ -294,7 +293,7 @@ Result<void> Memory::launch(const plan::Segment& segment, const Launch& launch,
                               const_cast<std::byte*>(from.data())});
     }
   }
-  recorder_->launch(launch, arguments_, name);
+  recorder_->launch(launch, arguments_, entry);
   if (!setup_.at_host) return {};
   for (size_t i = 0; i < segment.arguments.size(); ++i) {
     Place* const place = place_of(i);

@@ -79,7 +79,7 @@ class Memory {
   void carry(plan::Hidden::Kind kind);
 
   Result<void> launch(const plan::Segment& segment, const device::Launch& launch,
-                      const std::string* name);
+                      const device::Entry* entry);
   void zero(uint32_t row);
   void set_hidden_word(uint32_t row, uint32_t word, uint32_t value);
   [[nodiscard]] device::Word hidden_word(uint32_t row, uint32_t word) const;

@@ -68,6 +68,8 @@ Result<void> PlanRunner::pass() {
   looked_ = false;
   waiting_.assign(plan_.resumes.size(), false);
   m_.reset();
+  if (!plan_.whole && can_stop())
+    m_.set_hidden_word(*plan_.find_hidden(Hidden::Kind::Control), ControlWords::kStop, kNoLane);
   if (s_.launch->workgroups() == 0 && !s_.grid_from) return {};
   if (s_.record_loops && decides_) {
     if (auto ok = record(plan_.steps); !ok) return ok;
@@ -265,7 +267,7 @@ Result<void> PlanRunner::add_launch(uint32_t index) {
   }
   segment_ = index;
   looked_ = false;
-  return m_.launch(segment, launch, &s_.variant->entries[index].name);
+  return m_.launch(segment, launch, &s_.variant->entries[index]);
 }
 
 PlanRunner::Signal PlanRunner::launch(uint32_t index) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "device/host_steps.hpp"
 
@@ -24,10 +25,9 @@ void Recorder::begin(Backend& backend, const SubmitOptions& options) {
   failed_segment_.reset();
 }
 
-void Recorder::launch(const Launch& launch, std::span<const Region> arguments,
-                      const std::string* name) {
+void Recorder::launch(const Launch& launch, std::span<const Region> arguments, const Entry* entry) {
   pending_.push_back({size(), static_cast<uint32_t>(regions_.size()),
-                      static_cast<uint32_t>(arguments.size()), name});
+                      static_cast<uint32_t>(arguments.size()), entry});
   regions_.insert(regions_.end(), arguments.begin(), arguments.end());
   steps_.emplace_back(launch);
 }
@@ -87,7 +87,11 @@ void Recorder::trace() const {
     if (const auto* launch = std::get_if<Launch>(&step)) {
       event.category = TraceCategory::Launch;
       for (const Pending& p : pending_)
-        if (p.step == time.step && p.name != nullptr) event.name = *p.name;
+        if (p.step == time.step) {
+          event.name = p.entry->name;
+          if (!p.entry->regions.empty())
+            event.args.push_back({"regions", fmt::format("{}", fmt::join(p.entry->regions, ", "))});
+        }
       event.args.push_back({"segment", uint64_t{launch->segment}});
       event.args.push_back(
           {"workgroups", uint64_t{launch->grid[0]} * launch->grid[1] * launch->grid[2]});

@@ -38,9 +38,9 @@ class Recorder {
   void set_host(device::HostServices* host) { options_.host = host; }
 
   void add(device::Step step) { steps_.push_back(std::move(step)); }
-  // The arguments are copied. `name` is for traces and must outlive the flush.
+  // The arguments are copied. `entry` is for traces and must outlive the flush.
   void launch(const device::Launch& launch, std::span<const device::Region> arguments,
-              const std::string* name);
+              const device::Entry* entry);
   // For loops, whose length is known when their body has been added.
   [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(steps_.size()); }
   device::Step& step(uint32_t index) { return steps_[index]; }
@@ -64,7 +64,7 @@ class Recorder {
     uint32_t step = 0;
     uint32_t first_argument = 0;
     uint32_t arguments = 0;
-    const std::string* name = nullptr;
+    const device::Entry* entry = nullptr;
   };
   void trace() const;
 

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data that stays on the device.
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "run/driver_test.hpp"
+
+namespace vyre::run {
+namespace {
+
+using backend::NullCall;
+using backend::NullLaunch;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<NullCall> of_kind(const backend::NullBackend& backend, NullCall::Kind kind) {
+  std::vector<NullCall> calls;
+  for (const NullCall& call : backend.record())
+    if (call.kind == kind) calls.push_back(call);
+  return calls;
+}
+
+std::span<const std::byte> bytes(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+std::string text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// D-RES.1
+TEST(Resident, BytesGoThereAndBack) {
+  const Device device = reference();
+  auto buffer = device.upload(bytes("hello, device"));
+  ASSERT_TRUE(buffer);
+  EXPECT_EQ(text(*device.read(*buffer)), "hello, device");
+  ASSERT_TRUE(device.write(*buffer, bytes("HELLO")));
+  ASSERT_TRUE(device.write(*buffer, bytes("D"), 7));
+  EXPECT_EQ(text(*device.read(*buffer)), "HELLO, Device");
+  auto other = device.allocate(13);
+  ASSERT_TRUE(device.copy(*buffer, *other));
+  ASSERT_TRUE(device.fill(*buffer, std::byte{'x'}));
+  EXPECT_EQ(text(*device.read(*other)), "HELLO, Device");
+  EXPECT_EQ(text(*device.read(*buffer)), "xxxxxxxxxxxxx");
+  std::vector<std::byte> part(3);
+  ASSERT_TRUE(device.read_range(*other, 2, part));
+  EXPECT_EQ(text(part), "LLO");
+}
+
+// D-RES.1: a batch of writes is one call, and the device sees just these bytes.
+TEST(Resident, WritesReachTheDeviceAsTheyAre) {
+  Fake fake{{}};
+  std::vector<Buffer> buffers;
+  for (int i = 0; i < 7; ++i) buffers.push_back(*fake.device.allocate(32));
+  EXPECT_EQ(buffers[6].handle().value, 7U);
+  fake.backend->clear_record();
+  const std::vector<Write> writes = {{&buffers[6], 12, bytes("abc")}, {&buffers[0], 0, bytes("d")}};
+  const uint64_t calls = fake.backend->calls();
+  ASSERT_TRUE(fake.device.write_many(writes));
+  EXPECT_EQ(fake.backend->calls(), calls + 1);
+  EXPECT_THAT(fake.backend->record(), ElementsAre(NullCall{NullCall::Kind::Write, {7}, 12, 3},
+                                                  NullCall{NullCall::Kind::Write, {1}, 0, 1}));
+  EXPECT_EQ(text(*fake.device.read(buffers[6])).substr(12, 3), "abc");
+}
+
+// D-RES.1: overlapping and adjacent ranges are one transfer.
+TEST(Resident, RangesThatTouchAreReadOnce) {
+  Fake fake{{}};
+  const Buffer a = *fake.device.upload(bytes("0123456789"));
+  const Buffer b = *fake.device.upload(bytes("abcdef"));
+  fake.backend->clear_record();
+  const std::vector<ReadRange> ranges = {{&a, 6, 2}, {&b, 1, 2}, {&a, 0, 3},
+                                         {&a, 2, 2}, {&a, 4, 2}, {&a, 9, 0}};
+  const auto read = fake.device.read_ranges(ranges);
+  ASSERT_TRUE(read) << to_string(read.error());
+  std::vector<std::string> texts;
+  for (const auto& r : *read) texts.push_back(text(r));
+  EXPECT_THAT(texts, ElementsAre("67", "bc", "012", "23", "45", ""));
+  EXPECT_EQ(of_kind(*fake.backend, NullCall::Kind::Read).size(), 2U);
+}
+
+// D-RES.1
+TEST(Resident, RangesOutsideABufferAreRefused) {
+  const Device device = reference();
+  const Buffer buffer = *device.allocate(8);
+  std::vector<std::byte> to(4);
+  for (const uint64_t offset : {uint64_t{5}, uint64_t{9}, ~uint64_t{0}}) {
+    const auto read = device.read_range(buffer, offset, to);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, ErrorCode::InvalidArgument);
+    EXPECT_FALSE(device.write(buffer, to, offset));
+  }
+}
+
+// D-RES.4
+TEST(Resident, EmptyBuffersWork) {
+  const Device device = reference();
+  const Buffer empty = *device.upload({});
+  EXPECT_TRUE(device.read(empty)->empty());
+  EXPECT_TRUE(device.fill(empty, std::byte{1}));
+  const auto result = compile(device, R"(program none {
+    workgroup 1;
+    in a : u32[];
+    out o : u32[] @count(len(a));
+    if gid.x < len(a) { o[gid.x] = a[gid.x]; }
+  })")
+                          .dispatch({empty});
+  ASSERT_TRUE(result) << to_string(result.error());
+  EXPECT_TRUE(result->outputs[0].empty());
+}
+
+// D-RES.1: freeing waits for the work that uses a buffer.
+TEST(Resident, FreeingInFlightWaits) {
+  backend::NullOptions options;
+  std::atomic<bool> started = false;
+  std::atomic<bool> go = false;
+  options.on_launch = [&](const NullLaunch&) -> Result<void> {
+    started = true;
+    while (!go) std::this_thread::yield();
+    return {};
+  };
+  Fake fake(options);
+  const Pipeline pipeline = compile(fake.device, R"(program touch {
+    workgroup 1;
+    inout a : u32[];
+    a[0] = 1;
+  })");
+  auto buffer = std::make_unique<Buffer>(*fake.device.allocate(4));
+  const std::vector<Argument> inputs = {*buffer};
+  auto pending = pipeline.dispatch_async({.inputs = inputs});
+  ASSERT_TRUE(pending) << to_string(pending.error());
+  while (!started) std::this_thread::yield();
+  std::atomic<bool> freed = false;
+  std::thread freeing([&] {
+    buffer.reset();
+    freed = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(freed);
+  EXPECT_TRUE(of_kind(*fake.backend, NullCall::Kind::Release).empty());
+  go = true;
+  freeing.join();
+  EXPECT_TRUE(pending->wait());
+  EXPECT_EQ(of_kind(*fake.backend, NullCall::Kind::Release).size(), 1U);
+}
+
+constexpr std::string_view kThree = R"(program three {
+  workgroup 1;
+  over 1;
+  inout a : u32[];
+  in b : u32[];
+  a[0] = b[0];
+  barrier grid;
+  a[0] = a[0] + 1;
+  barrier grid;
+  a[0] = a[0] * 2;
+})";
+
+// D-RES.2: times add up over segments; the same handles are bound in all of them.
+TEST(Resident, TimesOfSegmentsAreSummed) {
+  auto options = split_options();
+  options.times = {.device_ns = 2, .enqueue_ns = 3, .wait_ns = 4};
+  std::vector<std::pair<void*, void*>> bound;
+  options.on_launch = [&](const NullLaunch& launch) -> Result<void> {
+    bound.emplace_back(launch.arguments[0].data(),
+                       launch.arguments.size() > 1 ? launch.arguments[1].data() : nullptr);
+    return {};
+  };
+  Fake fake(options);
+  const Pipeline pipeline = compile(fake.device, kThree);
+  const Buffer a = *fake.device.allocate(4);
+  const Buffer b = *fake.device.allocate(4);
+  const auto result = pipeline.dispatch({a, b});
+  ASSERT_TRUE(result) << to_string(result.error());
+  EXPECT_EQ(result->report.timings.device_ns, 6U);
+  EXPECT_EQ(result->report.timings.enqueue_ns, 9U);
+  EXPECT_EQ(result->report.timings.wait_ns, 12U);
+  EXPECT_GT(result->report.wall_ns, 0U);
+  ASSERT_EQ(bound.size(), 3U);
+  EXPECT_EQ(bound[0].first, bound[1].first);
+  EXPECT_EQ(bound[1].first, bound[2].first);
+}
+
+// D-RES.2
+TEST(Resident, ATimeThatOneLaunchDoesNotTellIsUnknown) {
+  auto options = split_options();
+  options.times_of = [](uint64_t n) {
+    return device::Timings{.device_ns = n == 1 ? std::nullopt : std::optional<uint64_t>(2),
+                           .enqueue_ns = 3};
+  };
+  Fake fake(options);
+  const std::vector<uint32_t> one = {1};
+  const auto result = compile(fake.device, kThree).dispatch({one, one});
+  ASSERT_TRUE(result) << to_string(result.error());
+  EXPECT_FALSE(result->report.timings.device_ns);
+  EXPECT_EQ(result->report.timings.enqueue_ns, 9U);
+  EXPECT_FALSE(result->report.timings.wait_ns);
+}
+
+// D-RES.2
+TEST(Resident, TimesThatOverflowAreAnError) {
+  auto options = split_options();
+  options.times = {.device_ns = ~uint64_t{0} / 2};
+  Fake fake(options);
+  const std::vector<uint32_t> one = {1};
+  const auto result = compile(fake.device, kThree).dispatch({one, one});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::LimitExceeded);
+}
+
+// D-RES.3: items in order, repeated, without a return to the host.
+TEST(Resident, ASequenceIsOneSubmission) {
+  for (const bool loops : {true, false}) {
+    SCOPED_TRACE(loops);
+    backend::ReferenceOptions options;
+    options.device_loops = loops;
+    options.whole_programs = false;
+    options.grid_barrier = false;
+    const Device device = reference(options);
+    const Pipeline add = compile(device, R"(program add {
+      workgroup 4;
+      over len(a);
+      inout a : u32[];
+      uniform n : u32[1];
+      if gid.x < len(a) { a[gid.x] = a[gid.x] + n[0]; }
+    })");
+    const Pipeline turn = compile(device, R"(program turn {
+      workgroup 4;
+      over len(a);
+      inout a : u32[];
+      let x = a[len(a) - 1 - gid.x];
+      barrier grid;
+      a[gid.x] = x;
+    })");
+    const Buffer a = *device.upload(bytes_of_words({1, 2, 3, 4}));
+    const std::vector<uint32_t> ten = {10};
+    const std::vector<Argument> add_inputs = {a, ten};
+    const std::vector<Argument> turn_inputs = {a};
+    const std::vector<SequenceItem> items = {{add, {.inputs = add_inputs}},
+                                             {turn, {.inputs = turn_inputs}}};
+    const std::vector<ReadRange> ranges = {{&a, 0, 4}, {&a, 12, 4}};
+    std::vector<std::vector<std::byte>> results;
+    const auto report = device.run_sequence(items, 3, ranges, &results);
+    ASSERT_TRUE(report) << to_string(report.error());
+    EXPECT_EQ(report->submissions, 1U);
+    EXPECT_EQ(report->launches, 9U);
+    EXPECT_THAT(words(*device.read(a)), ElementsAre(34, 33, 32, 31));
+    EXPECT_THAT(words(results[0]), ElementsAre(34));
+    EXPECT_THAT(words(results[1]), ElementsAre(31));
+  }
+}
+
+// D-RES.3: each item keeps its whole config.
+TEST(Resident, ItemsOfASequenceKeepTheirConfig) {
+  const Device device = reference();
+  const Pipeline count = compile(device, R"(program count {
+    workgroup 1;
+    inout n : u32[];
+    atomic_add(n[0], 1);
+  })");
+  const Buffer n = *device.upload(bytes_of_words({0}));
+  const std::vector<Argument> inputs = {n};
+  const std::vector<SequenceItem> items = {
+      {count, {.inputs = inputs}, {.grid = check::Axes{5, 1, 1}}},
+      {count, {.inputs = inputs}, {.grid = check::Axes{2, 3, 1}}}};
+  const auto report = device.run_sequence(items, 1, {}, nullptr);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_THAT(words(*device.read(n)), ElementsAre(11));
+}
+
+// D-RES.3: where the host has to decide, the sequence still runs.
+TEST(Resident, ASequenceMayNeedTheHost) {
+  backend::ReferenceOptions options;
+  options.whole_programs = false;
+  options.grid_barrier = false;
+  options.device_loops = false;
+  const Device device = reference(options);
+  const Pipeline down = compile(device, R"(program down {
+    workgroup 1;
+    over 1;
+    inout a : u32[];
+    fixpoint max 100 over (a) { if a[0] > 0 { a[0] = a[0] - 1; } }
+    a[1] = a[1] + 1;
+  })");
+  const Buffer a = *device.upload(bytes_of_words({3, 0}));
+  const std::vector<Argument> inputs = {a};
+  const std::vector<SequenceItem> items = {{down, {.inputs = inputs}}};
+  const auto report = device.run_sequence(items, 2, {}, nullptr);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_THAT(words(*device.read(a)), ElementsAre(0, 2));
+  EXPECT_GT(report->submissions, 1U);
+}
+
+// D-RES.5
+TEST(Resident, PersistentBuffersAreOnTheDevice) {
+  const Device device = reference();
+  const Pipeline pipeline = compile(device, R"(program keeps {
+    workgroup 1;
+    over 1;
+    persistent total : u32[];
+    in a : u32[];
+    total[0] = total[0] + a[0];
+  })");
+  const std::vector<uint32_t> one = {1};
+  const auto refused = pipeline.dispatch({one, one});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr("`total` is persistent"));
+  const Buffer total = *device.upload(bytes_of_words({40}));
+  ASSERT_TRUE(pipeline.dispatch({total, one}));
+  ASSERT_TRUE(pipeline.dispatch({total, one}));
+  EXPECT_THAT(words(*device.read(total)), ElementsAre(42));
+}
+
+// A (buffers), D-BIND.5
+TEST(Resident, WrongBuffersAreRefused) {
+  const Device device = reference();
+  const Device another = reference();
+  const Pipeline pipeline = compile(device, R"(program duplicate {
+    workgroup 1;
+    over len(a);
+    in a : u32[];
+    inout b : u32[4];
+    if gid.x < 4 { b[gid.x] = a[gid.x]; }
+  })");
+  const Buffer a = *device.upload(bytes_of_words({1, 2, 3, 4}));
+  const Buffer foreign = *another.upload(bytes_of_words({1, 2, 3, 4}));
+  const auto stale = pipeline.dispatch({a, foreign});
+  ASSERT_FALSE(stale);
+  EXPECT_EQ(stale.error().code, ErrorCode::StaleHandle);
+  EXPECT_THAT(to_string(stale.error()), HasSubstr(std::to_string(another.backend().instance())));
+  EXPECT_THAT(to_string(stale.error()), HasSubstr("`b`"));
+  const auto same = pipeline.dispatch({a, a});
+  ASSERT_FALSE(same);
+  EXPECT_EQ(same.error().code, ErrorCode::InvalidArgument);
+  EXPECT_THAT(same.error().message, HasSubstr("`a` and `b`"));
+  const Buffer small = *device.allocate(12);
+  const auto shorter = pipeline.dispatch({a, small});
+  ASSERT_FALSE(shorter);
+  EXPECT_EQ(shorter.error().code, ErrorCode::InvalidArgument);
+  EXPECT_THAT(shorter.error().message, HasSubstr("expected 16 bytes"));
+  EXPECT_THAT(shorter.error().message, HasSubstr("received 12"));
+  const Buffer larger = *device.allocate(100);
+  EXPECT_TRUE(pipeline.dispatch({a, larger}));
+  const auto fewer = pipeline.dispatch({a});
+  ASSERT_FALSE(fewer);
+  EXPECT_THAT(fewer.error().message, HasSubstr("dispatch expected 2 input buffers"));
+  EXPECT_THAT(fewer.error().message, HasSubstr("received 1"));
+  const std::vector<uint8_t> odd(7);
+  const auto uneven = pipeline.dispatch({odd, larger});
+  ASSERT_FALSE(uneven);
+  EXPECT_THAT(uneven.error().message, HasSubstr("multiple of 4"));
+}
+
+// A (buffers)
+TEST(Resident, WhatDecidesAboutSizesMustBeBytes) {
+  const Device device = reference();
+  const Pipeline pipeline = compile(device, R"(program sized {
+    workgroup 1;
+    over n[0];
+    uniform n : u32[1];
+    out o : u32[] @count(n[0]);
+    o[gid.x] = 7;
+  })");
+  const std::vector<uint32_t> three = {3};
+  const auto result = pipeline.dispatch({three});
+  ASSERT_TRUE(result) << to_string(result.error());
+  EXPECT_THAT(words(result->outputs[0]), ElementsAre(7, 7, 7));
+  const std::vector<uint32_t> two = {2};
+  EXPECT_THAT(words(pipeline.dispatch({two})->outputs[0]), ElementsAre(7, 7));
+  const Buffer n = *device.upload(bytes_of_words({3}));
+  const auto refused = pipeline.dispatch({n});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr("`n`"));
+}
+
+TEST(Resident, ADeviceThatKeepsNothingHasNoBuffers) {
+  backend::ReferenceOptions options;
+  options.resident_buffers = false;
+  const auto buffer = reference(options).allocate(4);
+  ASSERT_FALSE(buffer);
+  EXPECT_EQ(buffer.error().code, ErrorCode::Unsupported);
+}
+
+// D-RES.4: the run's error wins, and everything is freed.
+TEST(Resident, AFailingRunStillFrees) {
+  auto options = split_options();
+  Fake fake(options);
+  const Pipeline pipeline = compile(fake.device, kThree);
+  const std::vector<uint32_t> one = {1};
+  const uint64_t before = fake.backend->live_buffers();
+  fake.backend->fail_calls_like(NullCall::Kind::Launch, 0,
+                                Error{.code = ErrorCode::DispatchFailed,
+                                      .message = "no. Fix: none",
+                                      .context = {},
+                                      .at = {},
+                                      .diagnostics = {}});
+  {
+    const Buffer a = *fake.device.allocate(4);
+    const auto result = pipeline.dispatch({a, one});
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::DispatchFailed);
+    EXPECT_TRUE(pipeline.dispatch({a, one}));
+  }
+  EXPECT_LE(fake.backend->live_buffers(), before + 1) << "one arena is kept for the next dispatch";
+}
+
+}  // namespace
+}  // namespace vyre::run
