@@ -301,7 +301,7 @@ TEST_F(NullTest, AWarmSubmissionAllocatesNothing) {
       Launch{.pipeline = code.handle(), .arguments = arguments, .grid = {1, 1, 1}},
       to_host(a.whole(), host)};
   ASSERT_TRUE(run(steps));
-  const uint64_t before = heap_allocations();
+  const std::optional<uint64_t> before = heap_allocations();
   bool fine = true;
   for (int i = 0; i < 100; ++i) fine = fine && run(steps).has_value();
   EXPECT_EQ(heap_allocations(), before);
