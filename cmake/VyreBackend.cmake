@@ -39,13 +39,13 @@ namespace vyre::backend {
 namespace vyre::device {
 
 const Registry& registry() {
-  static const Registry all = [] {
+  static const Registry kAll = [] {
     std::vector<BackendRow> rows;
 @rows@    auto made = Registry::make(std::move(rows));
     VYRE_CHECK(made.has_value());
     return std::move(*made);
   }();
-  return all;
+  return kAll;
 }
 
 }  // namespace vyre::device

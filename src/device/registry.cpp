@@ -39,6 +39,7 @@ auto key(const Candidate& c) {
 
 std::string why_nothing(const Selection& selection, std::span<const BackendRow> rows) {
   std::vector<std::string> failures;
+  failures.reserve(selection.candidates.size());
   for (const Candidate& c : selection.candidates)
     failures.push_back(fmt::format("{}: {}", c.facts.id, c.failure));
   if (!failures.empty()) return fmt::format("{}", fmt::join(failures, "; "));
@@ -116,6 +117,7 @@ Result<std::shared_ptr<Backend>> Registry::acquire(std::string_view id) const {
   const BackendRow* const row = find(name);
   if (row == nullptr) {
     std::vector<std::string_view> linked;
+    linked.reserve(rows_.size());
     for (const BackendRow& r : rows_) linked.push_back(r.id);
     return unavailable(fmt::format(
         "backend `{}` is not linked into this binary. Fix: use one that is ({}), or build with it",

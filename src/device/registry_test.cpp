@@ -72,6 +72,7 @@ class RegistryTest : public testing::Test {
   }
   Registry make(const std::vector<Fake>& fakes) {
     std::vector<BackendRow> rows;
+    rows.reserve(fakes.size());
     for (const Fake& fake : fakes) rows.push_back(row(fake));
     auto made = Registry::make(std::move(rows));
     EXPECT_TRUE(made) << made.error().message;
@@ -232,6 +233,7 @@ TEST_F(RegistryTest, TheNextOneIsOpenedWhenTheWinnerFails) {
   // The choice is traced: winner, all facts, every failure.
   EXPECT_EQ(trace_.winner, "c");
   std::vector<std::string> ids;
+  ids.reserve(trace_.candidates.size());
   for (const auto& c : trace_.candidates) ids.push_back(c.facts.id + "|" + c.failure);
   EXPECT_THAT(ids, ElementsAre("a|it burns. Fix: water", "b|no driver", "c|", "d|"));
   EXPECT_EQ(to_string(trace_),

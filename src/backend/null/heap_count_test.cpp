@@ -6,11 +6,25 @@
 #include <cstdlib>
 #include <new>
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define VYRE_HEAP_IS_TAKEN 1
+#endif
+#endif
+
+#ifdef VYRE_HEAP_IS_TAKEN
+
+std::optional<uint64_t> heap_allocations() {
+  return std::nullopt;
+}
+
+#else
+
 namespace {
 std::atomic<uint64_t> g_allocations = 0;
 }  // namespace
 
-uint64_t heap_allocations() {
+std::optional<uint64_t> heap_allocations() {
   return g_allocations.load(std::memory_order_relaxed);
 }
 
@@ -25,3 +39,5 @@ void operator delete(void* memory) noexcept {
 void operator delete(void* memory, size_t) noexcept {
   std::free(memory);
 }
+
+#endif

@@ -173,7 +173,7 @@ uint64_t NullBackend::loaded() const {
 
 void NullBackend::fail_call(uint64_t n, Error error) {
   const uint64_t now = calls();
-  VYRE_CHECK(n >= now && "a call that was already made cannot fail any more");
+  VYRE_CHECK(n >= now);  // a call that was made cannot fail any more
   state_->add_fault({.kind = {}, .left = n - now, .error = std::move(error)});
 }
 void NullBackend::fail_calls_like(NullCall::Kind kind, uint64_t n, Error error) {

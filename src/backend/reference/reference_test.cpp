@@ -56,6 +56,7 @@ class ReferenceTest : public testing::Test {
   }
   void write(const std::vector<Words>& contents) {
     std::vector<Transfer> transfers;
+    transfers.reserve(contents.size());
     for (size_t i = 0; i < contents.size(); ++i)
       transfers.push_back(
           {.device = buffers_[i].whole(),

@@ -9,7 +9,7 @@ namespace vyre::backend {
 using namespace device;
 
 std::span<const ReferenceOptions> reference_devices() {
-  static const auto devices = [] {
+  static const auto kDevices = [] {
     std::array<ReferenceOptions, 6> all;
     const auto name = [&](size_t i, const char* how) {
       if (i > 0) all[i].id += ":" + std::to_string(i);
@@ -28,7 +28,7 @@ std::span<const ReferenceOptions> reference_devices() {
     name(5, ", host split");
     return all;
   }();
-  return devices;
+  return kDevices;
 }
 
 // Declared by the list of backends that the build writes.
