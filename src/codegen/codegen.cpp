@@ -67,6 +67,11 @@ std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& p
     entry.arguments = static_cast<uint32_t>(segment.arguments.size());
     for (const plan::SharedUse& use : segment.shared)
       entry.shared.push_back({use.buffer, use.restore, use.save});
+    // Lanes that write a value of all of them have to agree on it.
+    for (const plan::Argument& a : segment.arguments)
+      entry.agreed.push_back(a.kind == plan::Argument::Kind::HiddenOut &&
+                             (plan->hidden[a.index].kind == plan::Hidden::Kind::Frame ||
+                              !segment.carries_group_frame));
     entry.barriers_inside =
         segment.barriers_inside || (plan->whole && segment.program.has_grid_barrier);
     entry.regions = segment.regions;
