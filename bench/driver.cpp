@@ -158,4 +158,3 @@ BENCHMARK(lost_device);
 }  // namespace
 }  // namespace vyre
 
-BENCHMARK_MAIN();

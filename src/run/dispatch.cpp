@@ -3,6 +3,7 @@
 // dispatches take.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -437,7 +438,7 @@ Result<Report> Dispatch::run(Outputs* slots) {
     return std::unexpected(std::move(whole));
   };
   device_.telemetry.add(TelemetryField::Dispatches);
-  device_.telemetry.add(TelemetryField::InputBytes, host_input_bytes_);
+  if (host_input_bytes_ != 0) device_.telemetry.add(TelemetryField::InputBytes, host_input_bytes_);
   w.recorder.begin(*device_.backend, submit_options());
   if (config_.grid_from && !grid_from_)
     if (auto ok = read_grid(); !ok) return failed(ok.error(), 0);
@@ -475,8 +476,11 @@ void Dispatch::finish(Report& report, const OutputStats& stats) const {
   report.timings = w.recorder.timings();
   device::Telemetry& t = device_.telemetry;
   count(1, report.launches);
-  t.add(TelemetryField::OutputBytes, stats.bytes_incoming);
-  if (stats.slots != 0) record(t, stats);
+  // Slots of results that stayed on the device are not filled.
+  if (stats.slots != 0 && std::ranges::any_of(w.wanted.resident, std::logical_not<>())) {
+    t.add(TelemetryField::OutputBytes, stats.bytes_incoming);
+    record(t, stats);
+  }
   if (!report.resumed.empty()) t.add(TelemetryField::Traps, report.resumed.size());
   if (iterations() > 1) {
     t.add(TelemetryField::FixpointPasses, report.iterations);

@@ -95,9 +95,10 @@ struct TelemetrySnapshot {
                                      const TelemetrySnapshot& earlier);
 };
 
+inline constexpr uint64_t kFull = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t saturating_add(uint64_t a, uint64_t b) {
   const uint64_t sum = a + b;
-  return sum < a ? std::numeric_limits<uint64_t>::max() : sum;
+  return sum < a ? kFull : sum;
 }
 
 class Telemetry {
@@ -109,9 +110,10 @@ class Telemetry {
   // From any thread; a few nanoseconds, no lock, no allocation.
   void add(TelemetryField field, uint64_t amount = 1) noexcept {
     std::atomic<uint64_t>& at = place_of(field);
-    uint64_t old = at.load(std::memory_order_relaxed);
-    while (!at.compare_exchange_weak(old, saturating_add(old, amount), std::memory_order_relaxed)) {
-    }
+    const uint64_t old = at.fetch_add(amount, std::memory_order_relaxed);
+    // Full is full: whoever passes the end puts it back there.
+    if (saturating_add(old, amount) == kFull) [[unlikely]]
+      at.store(kFull, std::memory_order_relaxed);
   }
   // Gauges only.
   void set(TelemetryField field, uint64_t value) noexcept;
