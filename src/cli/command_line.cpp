@@ -21,10 +21,10 @@ namespace vyre::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit codes: 0 ok, 1 mismatch or race, 2 usage, 3 program invalid, 4 no such device, 7 out of\n"
-    "memory, 8 timeout or limit, 9 internal bug, 10 trapped or out of bounds, 11 bad data or a "
-    "file\n"
-    "that cannot be read or written, 130 interrupted. docs/cli.md has the details.";
+    "Exit codes: 0 ok, 1 mismatch or race, 2 usage, 3 program invalid, 4 no such device,\n"
+    "5 compilation failed, 6 device lost, 7 out of memory, 8 timeout or limit, 9 internal bug,\n"
+    "10 trapped or out of bounds, 11 bad data or a file that cannot be read or written,\n"
+    "130 interrupted. docs/cli.md has the details.";
 
 class CommandLine {
  public:
@@ -133,6 +133,7 @@ class CommandLine {
                     "Repeat the whole program until nothing changes, at most N times")
         ->type_name("N");
     command.add_flag("--checked", run_.checked, "An access out of bounds is an error");
+    add_run_watching(command);
     choose(command.add_option("--schedule", run_.schedule,
                               "Order of lanes on device reference (default forward)"),
            {"forward", "reversed", "random"});
@@ -140,6 +141,18 @@ class CommandLine {
         .add_option("--subgroup-size", run_.subgroup_size,
                     "Lanes of a subgroup on device reference: 1, 4, 8, 16 or 32 (default)")
         ->type_name("N");
+  }
+
+  void add_run_watching(CLI::App& command) {
+    command.add_flag("--no-fallback", run_.no_fallback, "With auto: a GPU or nothing");
+    command.add_option("--repeat", run_.repeat, "Run it N times; the last results count")
+        ->type_name("N");
+    command.add_flag("--time", run_.time, "Times and launches, on stderr");
+    command.add_option("--trace", run_.trace, "Write a trace that opens in Perfetto")
+        ->type_name("FILE");
+    command.add_option("--metrics", run_.metrics, "Write the counters of the device (Prometheus)")
+        ->type_name("FILE");
+    command.add_flag("--no-cache", run_.no_cache, "Compiled code is not kept on disk");
   }
 
   // What every command that runs a program takes.

@@ -31,10 +31,16 @@ struct RunOptions {
   std::vector<std::string> out;    // name=FILE
   std::vector<std::string> shape;  // name=H,W
   std::string device = "auto";
-  std::string schedule = "forward";
-  uint32_t subgroup_size = 32;
+  bool no_fallback = false;             // auto: a GPU or nothing
+  std::optional<std::string> schedule;  // of the reference interpreter
+  std::optional<uint32_t> subgroup_size;
   uint32_t iterations = 1;
   bool checked = false;
+  uint32_t repeat = 1;
+  bool time = false;
+  bool no_cache = false;
+  std::string trace;  // files to write; empty: none
+  std::string metrics;
 };
 int run_run(App& app, const RunOptions& options);
 
