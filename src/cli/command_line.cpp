@@ -44,6 +44,8 @@ class CommandLine {
     add_cache();
     add_explain();
     add_devices();
+    add_command("doctor", "A report of this installation, with a self-test of every device",
+                [this] { return run_doctor(app_); });
     add_command("version", "Version, commit, compiler", [this] { return run_version(app_); });
     add_completion();
   }
@@ -225,7 +227,13 @@ class CommandLine {
     CLI::App& command = add_command("cache", "Look after the compiled code that is kept on disk",
                                     [this] { return run_cache(app_, cache_); });
     choose(command.add_option("ACTION", cache_.action, "What to do")->required(),
-           {"stat", "verify", "gc", "clear"});
+           {"stat", "verify", "gc", "clear", "why"});
+    command.add_option("FILE", cache_.file, "why: the program in question")->type_name("");
+    command.add_option("--device", cache_.device, "why: on this device (default auto)")
+        ->type_name("ID");
+    command.add_option("--workgroup", cache_.workgroup, "why: with this workgroup size")
+        ->type_name("X[,Y[,Z]]");
+    command.add_flag("--checked", cache_.checked, "why: in checked mode");
     command.add_option("--dir", cache_.directory, "Another directory than the one that is used")
         ->type_name("D");
     command.add_option("--max-bytes", cache_.max_bytes, "What gc leaves (default 1073741824)")

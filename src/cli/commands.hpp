@@ -71,11 +71,17 @@ struct PlanOptions {
 int run_plan(App& app, const PlanOptions& options);
 
 struct CacheOptions {
-  std::string action;                    // stat, verify, gc or clear
+  std::string action;                    // stat, verify, gc, clear or why
   std::optional<std::string> directory;  // else the one that is used
   std::optional<int64_t> max_bytes;      // of gc
+  // Of why: the dispatch that is asked about.
+  std::string file;
+  std::string device = "auto";
+  std::string workgroup;
+  bool checked = false;
 };
 int run_cache(App& app, const CacheOptions& options);
+int run_cache_why(App& app, const CacheOptions& options);
 
 struct ExplainOptions {
   std::string code;  // empty: list all
@@ -86,6 +92,8 @@ struct DevicesOptions {
   std::string id;  // of a backend or a device; empty: list all
 };
 int run_devices(App& app, const DevicesOptions& options);
+
+int run_doctor(App& app);
 
 int run_version(App& app);
 
