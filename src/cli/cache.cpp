@@ -46,6 +46,8 @@ class CacheCommand {
         stat_(cache_.stat()) {}
 
   int run() {
+    if (const auto failure = misuse()) return app_.fail(*failure);
+    if (options_.action == "why") return run_cache_why(app_, options_);
     if (options_.max_bytes && options_.action != "gc")
       return app_.fail({kExitUsage,
                         fmt::format("--max-bytes does not go with `cache {}`", options_.action),
@@ -63,6 +65,20 @@ class CacheCommand {
   }
 
  private:
+  // What is said of a program goes with `why` and with nothing else.
+  [[nodiscard]] std::optional<Failure> misuse() const {
+    const bool of_program = !options_.file.empty() || options_.checked ||
+                            options_.device != "auto" || !options_.workgroup.empty();
+    if (options_.action == "why" && options_.file.empty())
+      return Failure{kExitUsage, "`cache why` needs a program", "vyre cache why FILE"};
+    if (options_.action != "why" && of_program)
+      return Failure{
+          kExitUsage,
+          fmt::format("`cache {}` takes no program and nothing about one", options_.action),
+          "`vyre cache --help` shows the usage"};
+    return std::nullopt;
+  }
+
   // Switched off, or nothing was ever stored: there is nothing to do, and nothing wrong.
   [[nodiscard]] bool is_unused() const {
     if (stat_.state != CacheState::Off) return false;

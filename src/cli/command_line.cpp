@@ -21,10 +21,10 @@ namespace vyre::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit codes: 0 ok, 1 mismatch or race, 2 usage, 3 program invalid, 4 no such device, 7 out of\n"
-    "memory, 8 timeout or limit, 9 internal bug, 10 trapped or out of bounds, 11 bad data or a "
-    "file\n"
-    "that cannot be read or written, 130 interrupted. docs/cli.md has the details.";
+    "Exit codes: 0 ok, 1 mismatch or race, 2 usage, 3 program invalid, 4 no such device,\n"
+    "5 compilation failed, 6 device lost, 7 out of memory, 8 timeout or limit, 9 internal bug,\n"
+    "10 trapped or out of bounds, 11 bad data or a file that cannot be read or written,\n"
+    "130 interrupted. docs/cli.md has the details.";
 
 class CommandLine {
  public:
@@ -44,6 +44,8 @@ class CommandLine {
     add_cache();
     add_explain();
     add_devices();
+    add_command("doctor", "A report of this installation, with a self-test of every device",
+                [this] { return run_doctor(app_); });
     add_command("version", "Version, commit, compiler", [this] { return run_version(app_); });
     add_completion();
   }
@@ -133,6 +135,7 @@ class CommandLine {
                     "Repeat the whole program until nothing changes, at most N times")
         ->type_name("N");
     command.add_flag("--checked", run_.checked, "An access out of bounds is an error");
+    add_run_watching(command);
     choose(command.add_option("--schedule", run_.schedule,
                               "Order of lanes on device reference (default forward)"),
            {"forward", "reversed", "random"});
@@ -140,6 +143,18 @@ class CommandLine {
         .add_option("--subgroup-size", run_.subgroup_size,
                     "Lanes of a subgroup on device reference: 1, 4, 8, 16 or 32 (default)")
         ->type_name("N");
+  }
+
+  void add_run_watching(CLI::App& command) {
+    command.add_flag("--no-fallback", run_.no_fallback, "With auto: a GPU or nothing");
+    command.add_option("--repeat", run_.repeat, "Run it N times; the last results count")
+        ->type_name("N");
+    command.add_flag("--time", run_.time, "Times and launches, on stderr");
+    command.add_option("--trace", run_.trace, "Write a trace that opens in Perfetto")
+        ->type_name("FILE");
+    command.add_option("--metrics", run_.metrics, "Write the counters of the device (Prometheus)")
+        ->type_name("FILE");
+    command.add_flag("--no-cache", run_.no_cache, "Compiled code is not kept on disk");
   }
 
   // What every command that runs a program takes.
@@ -212,7 +227,13 @@ class CommandLine {
     CLI::App& command = add_command("cache", "Look after the compiled code that is kept on disk",
                                     [this] { return run_cache(app_, cache_); });
     choose(command.add_option("ACTION", cache_.action, "What to do")->required(),
-           {"stat", "verify", "gc", "clear"});
+           {"stat", "verify", "gc", "clear", "why"});
+    command.add_option("FILE", cache_.file, "why: the program in question")->type_name("");
+    command.add_option("--device", cache_.device, "why: on this device (default auto)")
+        ->type_name("ID");
+    command.add_option("--workgroup", cache_.workgroup, "why: with this workgroup size")
+        ->type_name("X[,Y[,Z]]");
+    command.add_flag("--checked", cache_.checked, "why: in checked mode");
     command.add_option("--dir", cache_.directory, "Another directory than the one that is used")
         ->type_name("D");
     command.add_option("--max-bytes", cache_.max_bytes, "What gc leaves (default 1073741824)")

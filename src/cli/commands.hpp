@@ -31,10 +31,16 @@ struct RunOptions {
   std::vector<std::string> out;    // name=FILE
   std::vector<std::string> shape;  // name=H,W
   std::string device = "auto";
-  std::string schedule = "forward";
-  uint32_t subgroup_size = 32;
+  bool no_fallback = false;             // auto: a GPU or nothing
+  std::optional<std::string> schedule;  // of the reference interpreter
+  std::optional<uint32_t> subgroup_size;
   uint32_t iterations = 1;
   bool checked = false;
+  uint32_t repeat = 1;
+  bool time = false;
+  bool no_cache = false;
+  std::string trace;  // files to write; empty: none
+  std::string metrics;
 };
 int run_run(App& app, const RunOptions& options);
 
@@ -65,11 +71,17 @@ struct PlanOptions {
 int run_plan(App& app, const PlanOptions& options);
 
 struct CacheOptions {
-  std::string action;                    // stat, verify, gc or clear
+  std::string action;                    // stat, verify, gc, clear or why
   std::optional<std::string> directory;  // else the one that is used
   std::optional<int64_t> max_bytes;      // of gc
+  // Of why: the dispatch that is asked about.
+  std::string file;
+  std::string device = "auto";
+  std::string workgroup;
+  bool checked = false;
 };
 int run_cache(App& app, const CacheOptions& options);
+int run_cache_why(App& app, const CacheOptions& options);
 
 struct ExplainOptions {
   std::string code;  // empty: list all
@@ -80,6 +92,8 @@ struct DevicesOptions {
   std::string id;  // of a backend or a device; empty: list all
 };
 int run_devices(App& app, const DevicesOptions& options);
+
+int run_doctor(App& app);
 
 int run_version(App& app);
 

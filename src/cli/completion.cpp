@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts are written from the command tree itself, so that they cannot lag behind it. What an
 // option or argument takes is read off the name that help shows: words joined by | are the choices,
-// CODE is a diagnostic, a positional FILE is a program, any other value is some file.
+// CODE is a diagnostic, ID is a device, a positional FILE is a program, any other value is some
+// file.
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/devices.hpp"
 #include "vyre/base/codes.hpp"
 
 namespace vyre::cli {
@@ -45,6 +47,14 @@ std::vector<std::string> all_code_texts() {
   return codes;
 }
 
+// The devices that are there when the script is written.
+std::vector<std::string> all_device_ids(bool with_auto) {
+  std::vector<std::string> ids;
+  if (with_auto) ids.emplace_back("auto");
+  for (const SeenDevice& seen : see_devices(device::registry(), "")) ids.push_back(seen.facts.id);
+  return ids;
+}
+
 Value value_of(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return {};
   const std::string type = option.get_type_name();
@@ -52,6 +62,8 @@ Value value_of(const CLI::Option& option) {
     return {Value::Kind::Words, CLI::detail::split(type, '|')};
   if (!option.nonpositional() && option.get_name() == "CODE")
     return {Value::Kind::Words, all_code_texts()};
+  if (option.get_name() == "ID" || type == "ID")
+    return {Value::Kind::Words, all_device_ids(option.nonpositional())};
   if (!option.nonpositional()) return {Value::Kind::Programs, {}};
   return {Value::Kind::Files, {}};
 }
@@ -130,6 +142,11 @@ std::string bash_script(const Tree& tree) {
       values += fmt::format("    {})\n      {}\n      return\n      ;;\n", fmt::join(patterns, "|"),
                             bash_reply(option.value));
     }
+    // A second argument comes after a word of the first.
+    if (command.positionals.size() > 1)
+      for (const std::string& word : command.positionals[0].value.words)
+        values += fmt::format("    {}:{})\n      {}\n      return\n      ;;\n", command.name, word,
+                              bash_reply(command.positionals[1].value));
     const std::string pattern = command.name.empty() ? "''" : command.name;
     options +=
         fmt::format("      {}) words='{}' ;;\n", pattern, fmt::join(option_names(command), " "));

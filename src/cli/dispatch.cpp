@@ -153,7 +153,8 @@ void on_interrupt(int /*signal*/) {
 
 }  // namespace
 
-std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options, Inputs inputs) {
+std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options, Inputs inputs,
+                                     Trace* trace) {
   const auto failed = [&](const Failure& failure) { return std::unexpected(app.fail(failure)); };
   Prepared prepared;
   auto grid = parse_axes("--grid", options.grid);
@@ -166,7 +167,7 @@ std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options, I
   prepared.workgroup = *workgroup;
   prepared.timeout = *timeout;
 
-  auto read = check_program_file(options.file);
+  auto read = check_program_file(options.file, trace);
   if (!read) return failed(read.error());
   prepared.name = std::move(read->name);
   prepared.text = std::move(read->text);
@@ -187,6 +188,13 @@ std::pair<std::string, std::string> split_fix(const std::string& message) {
   return {message.substr(0, at), message.substr(at + kMark.size())};
 }
 
+std::string bar_of(uint64_t done, uint64_t of) {
+  constexpr uint64_t kWidth = 24;
+  const uint64_t full = of == 0 ? 0 : std::min(done, of) * kWidth / of;
+  return fmt::format(" [{:#<{}}{:.<{}}] {} of {} workgroups", "", full, "", kWidth - full, done,
+                     of);
+}
+
 }  // namespace
 
 Json json_of(const Error& error) {
@@ -202,6 +210,7 @@ Json json_of(const Error& error) {
     json["line"] = error.at.line;
     json["column"] = error.at.column;
   }
+  if (!error.context.empty()) json["context"] = error.context;
   return json;
 }
 
@@ -223,6 +232,19 @@ int fail(App& app, const Prepared& prepared, const Error& error) {
     app.put_document(document);
   }
   return exit_code_of(error.code);
+}
+
+int fail(App& app, const Error& error) {
+  const auto [message, fix] = split_fix(error.message);
+  Failure failure{exit_code_of(error.code), message, fix};
+  for (const std::string& line : error.context) failure.message += fmt::format(" ({})", line);
+  app.report(failure);
+  if (app.json) {
+    Json document = app.document(false);
+    document["error"] = json_of(error);
+    app.put_document(document);
+  }
+  return failure.exit_code;
 }
 
 InterruptGuard::InterruptGuard() {
@@ -249,21 +271,33 @@ void ProgressBar::clear() {
   if (std::exchange(shown_, false)) App::talk("\r\x1b[K");
 }
 
-void ProgressBar::show(const oracle::Progress& progress) {
+std::string ProgressBar::begin_line() {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-  if (!terminal_ || elapsed.count() < 0.5) return;
+  if (!terminal_ || elapsed.count() < 0.5) return "";
   shown_ = true;
-  std::string line = fmt::format("\r\x1b[K{} {:.1f} s", name_, elapsed.count());
-  constexpr uint64_t kWidth = 24;
-  if (progress.phase == 0 && progress.workgroups > 1) {
-    const uint64_t full = progress.workgroups_done * kWidth / progress.workgroups;
-    line += fmt::format(" [{:#<{}}{:.<{}}] {} of {} workgroups", "", full, "", kWidth - full,
-                        progress.workgroups_done, progress.workgroups);
-  } else {
+  return fmt::format("\r\x1b[K{} {:.1f} s", name_, elapsed.count());
+}
+
+void ProgressBar::show(const oracle::Progress& progress) {
+  std::string line = begin_line();
+  if (line.empty()) return;
+  if (progress.phase == 0 && progress.workgroups > 1)
+    line += bar_of(progress.workgroups_done, progress.workgroups);
+  else
     line += fmt::format(", {} grid barriers", progress.phase);
-  }
   line +=
       fmt::format(", {:.1f} million statements", static_cast<double>(progress.statements) / 1e6);
+  App::talk(line);
+}
+
+void ProgressBar::show(uint64_t workgroups_done, uint64_t workgroups) {
+  // Fewer than before are of the next launch.
+  if (workgroups_done < std::exchange(last_done_, workgroups_done)) ++launches_;
+  std::string line = begin_line();
+  if (line.empty()) return;
+  // The one that runs counts, so a bar of one would always be full.
+  line += workgroups > 1 ? bar_of(workgroups_done, workgroups) : ", 1 workgroup";
+  if (launches_ > 1) line += fmt::format(", launch {} or later", launches_);
   App::talk(line);
 }
 

@@ -12,6 +12,7 @@
 
 #include "cli/app.hpp"
 #include "vyre/base/result.hpp"
+#include "vyre/base/trace.hpp"
 #include "vyre/check/check.hpp"
 #include "vyre/check/launch.hpp"
 #include "vyre/oracle/oracle.hpp"
@@ -49,11 +50,13 @@ enum class Inputs : uint8_t { All, AsGiven };
 // Diagnostics and failures are shown (with --json also as a document); the exit code is then what
 // is left.
 std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options,
-                                     Inputs inputs = Inputs::All);
+                                     Inputs inputs = Inputs::All, Trace* trace = nullptr);
 
 // An error of a dispatch: on stderr with the place in the program, with --json also as a document.
 // The exit code.
 int fail(App& app, const Prepared& prepared, const Error& error);
+// An error that has nothing to do with the text of a program.
+int fail(App& app, const Error& error);
 // A JSON object: code, name, message, fix, and the position if there is one.
 Json json_of(const Error& error);
 
@@ -77,6 +80,7 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
   void show(const oracle::Progress& progress);
+  void show(uint64_t workgroups_done, uint64_t workgroups);  // of the launch that runs
   void clear();
 
  private:
@@ -84,6 +88,11 @@ class ProgressBar {
   std::chrono::steady_clock::time_point start_;
   bool terminal_ = false;
   bool shown_ = false;
+  uint64_t launches_ = 1;
+  uint64_t last_done_ = 0;
+
+  // The start of a line, if it is time for one.
+  std::string begin_line();
 };
 
 }  // namespace vyre::cli

@@ -120,9 +120,11 @@ Loaded load(const Input& input) {
   return loaded;
 }
 
-std::expected<CheckedFile, Failure> check_program_file(const std::string& path) {
+std::expected<CheckedFile, Failure> check_program_file(const std::string& path, Trace* trace) {
+  TraceSpan parse_span(trace, TraceCategory::Parse, path);
   std::expected<Input, Failure> input = read_input(path);
   if (!input) return std::unexpected(std::move(input.error()));
+  parse_span.arg("bytes", input->bytes.size());
   CheckedFile file;
   file.name = input->name;
   Loaded loaded = load(*input);
@@ -130,6 +132,8 @@ std::expected<CheckedFile, Failure> check_program_file(const std::string& path) 
   if (!loaded.empty) {
     if (input->encoded && !give_positions(input->name, loaded.program, input->bytes))
       input->bytes.clear();
+    parse_span.end();
+    const TraceSpan check_span(trace, TraceCategory::Check, loaded.program.name);
     check::Checked checked = check::check(std::move(loaded.program), loaded.partial);
     file.diagnostics.append(std::move(checked.diagnostics));
     if (!file.diagnostics.has_errors()) file.program = std::move(checked.program);

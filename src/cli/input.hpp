@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/app.hpp"
+#include "vyre/base/trace.hpp"
 #include "vyre/check/check.hpp"
 #include "vyre/ir/program.hpp"
 
@@ -44,7 +45,8 @@ struct CheckedFile {
   std::optional<check::CheckedProgram> program;  // only without errors
 };
 // A path that cannot be read is a Failure; an invalid program is not.
-std::expected<CheckedFile, Failure> check_program_file(const std::string& path);
+std::expected<CheckedFile, Failure> check_program_file(const std::string& path,
+                                                       Trace* trace = nullptr);
 
 // V006 for the input; no other stage sees a text that long.
 Diagnostics too_long(const Input& input);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/commands.hpp"
+#include "cli/devices.hpp"
 #include "cli/plan_view.hpp"
 #include "cli/write_file.hpp"
 
@@ -21,16 +22,9 @@ std::optional<Failure> misuse(const PlanOptions& options) {
         fmt::format("--resident takes how many workgroups fit on a device, 1 to {}, not {}",
                     check::kMaxLanes, *options.resident),
         "--resident 132, or leave it out for a device without a grid barrier"};
-  if (options.resident && !options.device.empty())
-    return Failure{kExitUsage, "--device and --resident both describe the device",
-                   "leave one of them out"};
   if (options.segments && (options.as == "dot" || options.as == "svg"))
     return Failure{kExitUsage, fmt::format("--segments does not go with --as {}", options.as),
                    "--as text or --as html"};
-  if (!options.device.empty() && options.device != "reference")
-    return Failure{kExitNoDevice,
-                   fmt::format("there is no device `{}` in this build", options.device),
-                   "--device reference, or describe a device: --resident N"};
   if (options.output != "-" && options.dispatch.file != "-" &&
       same_file(options.dispatch.file, options.output))
     return Failure{kExitUsage,
@@ -39,18 +33,61 @@ std::optional<Failure> misuse(const PlanOptions& options) {
   return std::nullopt;
 }
 
+// Whether the plan is the source itself, barriers and all.
+bool takes_source(const PlanOptions& options, const std::optional<device::DeviceFacts>& facts) {
+  return options.route.empty() && facts && facts->capabilities.whole_programs &&
+         facts->capabilities.cooperative_grid_barrier;
+}
+
+// The device that --device names, as the registry sees it; nothing is opened.
+std::expected<std::optional<device::DeviceFacts>, Failure> facts_of(const PlanOptions& options) {
+  if (options.device.empty()) return std::nullopt;
+  for (SeenDevice& seen : see_devices(device::registry(), options.device)) {
+    device::DeviceFacts& facts = seen.facts;
+    if (facts.id != options.device) continue;
+    if (!facts.unusable.empty())
+      return std::unexpected(Failure{
+          kExitNoDevice, fmt::format("device `{}` is not usable: {}", facts.id, facts.unusable),
+          "`vyre devices` lists those that are, or describe a device: --resident N"});
+    if (options.resident && !facts.capabilities.cooperative_grid_barrier)
+      return std::unexpected(Failure{
+          kExitUsage,
+          fmt::format("--resident is about a grid barrier, and device `{}` has none", facts.id),
+          "leave --resident out"});
+    return std::move(facts);
+  }
+  return std::unexpected(
+      Failure{kExitNoDevice, fmt::format("there is no device `{}` in this build", options.device),
+              "`vyre devices` lists those there are, or describe a device: --resident N"});
+}
+
 Result<plan::RouteChoice> route_of(const PlanOptions& options, const Prepared& prepared,
-                                   const KnownLaunch& known) {
+                                   const KnownLaunch& known,
+                                   const std::optional<device::DeviceFacts>& facts) {
   const bool barrier = plan::contains_grid_barrier(prepared.checked);
   if (!options.route.empty())
     return plan::RouteChoice{
         *plan::route_from_name(options.route),
         barrier ? "asked for with --route" : "no grid barrier: one launch of the program itself"};
   plan::RouteRequest request;
-  request.capabilities.resident_buffers = true;
-  request.capabilities.cooperative_grid_barrier = options.resident.has_value();
+  if (facts) {
+    request.capabilities = facts->capabilities;
+  } else {
+    request.capabilities.resident_buffers = true;
+    request.capabilities.cooperative_grid_barrier = options.resident.has_value();
+  }
   request.resident_workgroups = static_cast<uint64_t>(options.resident.value_or(0));
   request.checked = options.checked;
+  if (barrier && takes_source(options, facts))
+    return plan::RouteChoice{plan::Route::Native, "the device runs the source as it is"};
+  if (barrier && request.capabilities.cooperative_grid_barrier && !options.resident) {
+    // How many fit is known of loaded code only.
+    if (!options.checked)
+      return plan::RouteChoice{plan::Route::Native,
+                               "if all workgroups fit on the device at once, which is known when "
+                               "the code is loaded; else virtual (--resident N tells)"};
+    request.resident_workgroups = ~uint64_t{0};
+  }
   if (barrier && options.resident && !options.checked && !known.grid_known)
     return plan::RouteChoice{plan::Route::Virtual,
                              fmt::format("takes any grid; one of at most {} goes the native way",
@@ -58,14 +95,17 @@ Result<plan::RouteChoice> route_of(const PlanOptions& options, const Prepared& p
   return plan::choose_route(prepared.checked, known.launch, request);
 }
 
-Result<PlanView> make_view(const PlanOptions& options, const Prepared& prepared) {
+Result<PlanView> make_view(const PlanOptions& options, const Prepared& prepared,
+                           const std::optional<device::DeviceFacts>& facts) {
   const auto known = resolve_known(prepared);
   if (!known) return std::unexpected(known.error());
-  const auto choice = route_of(options, prepared, *known);
+  const auto choice = route_of(options, prepared, *known, facts);
   if (!choice) return std::unexpected(choice.error());
-  const auto plan = plan::make_plan(
-      prepared.checked,
-      {.route = choice->route, .checked = options.checked, .workgroup = prepared.workgroup});
+  const auto plan = takes_source(options, facts)
+                        ? Result<plan::Plan>(plan::whole_plan(prepared.checked))
+                        : plan::make_plan(prepared.checked, {.route = choice->route,
+                                                             .checked = options.checked,
+                                                             .workgroup = prepared.workgroup});
   if (!plan) return std::unexpected(plan.error());
   return view_plan({.prepared = prepared,
                     .plan = *plan,
@@ -85,9 +125,11 @@ std::string content_of(const PlanView& view, const PlanOptions& options, bool co
 
 int run_plan(App& app, const PlanOptions& options) {
   if (const auto failure = misuse(options)) return app.fail(*failure);
+  const auto facts = facts_of(options);
+  if (!facts) return app.fail(facts.error());
   const auto prepared = prepare(app, options.dispatch, Inputs::AsGiven);
   if (!prepared) return prepared.error();
-  const auto view = make_view(options, *prepared);
+  const auto view = make_view(options, *prepared, *facts);
   if (!view) return fail(app, *prepared, view.error());
 
   const bool to_stdout = options.output == "-";

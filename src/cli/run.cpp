@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
-#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,10 +11,13 @@
 
 #include "cli/commands.hpp"
 #include "cli/nearest.hpp"
+#include "cli/open_device.hpp"
+#include "cli/run_report.hpp"
 #include "cli/values.hpp"
+#include "cli/write_file.hpp"
 #include "vyre/base/digest.hpp"
-#include "vyre/ir/binary.hpp"
-#include "vyre/oracle/oracle.hpp"
+#include "vyre/base/trace.hpp"
+#include "vyre/run/device.hpp"
 
 namespace vyre::cli {
 
@@ -91,17 +96,6 @@ std::expected<std::vector<Output>, Failure> parse_outputs(const RunOptions& opti
   return outputs;
 }
 
-std::optional<Failure> check_device(const std::string& device) {
-  if (device == "reference") return std::nullopt;
-  if (device == "auto")
-    return Failure{kExitNoDevice,
-                   "no usable device: this build has no dispatching backend, and the reference "
-                   "interpreter is never picked by itself",
-                   "--device reference"};
-  return Failure{kExitNoDevice, fmt::format("there is no device `{}` in this build", device),
-                 "--device reference"};
-}
-
 std::string digest_text(std::span<const std::byte> bytes) {
   return digest_of(bytes).hex();
 }
@@ -133,110 +127,194 @@ Json json_of(const ArrayView& array, const Output& output) {
   return json;
 }
 
-Json json_of(const oracle::TrapReport& report) {
-  Json json;
-  json["tag"] = report.tag;
-  json["value"] = report.value;
-  json["lane"] = report.lane;
-  json["line"] = report.at.line;
-  return json;
-}
+// Everything of a run, so that what it did can be told however it ends.
+class RunCommand {
+ public:
+  RunCommand(App& app, const RunOptions& options, Trace* trace)
+      : app_(app), options_(options), trace_(trace) {}
 
-Json json_of(const Prepared& prepared, const oracle::Outcome& outcome, uint64_t wall_ns) {
-  Json json;
-  json["program"] = prepared.checked.program.name;
-  json["digest"] = digest_of(prepared.checked.program).hex();
-  json["device"] = "reference";
-  json["route"] = "reference";
-  json["segments"] = 1;
-  json["grid"] = outcome.launch.grid;
-  json["workgroup"] = outcome.launch.workgroup;
-  json["grid_barriers"] = outcome.phases;
-  json["fixpoints"] = Json::array();
-  for (const oracle::FixpointReport& fixpoint : outcome.fixpoints) {
-    Json row;
-    row["passes"] = fixpoint.passes;
-    row["converged"] = fixpoint.converged;
-    json["fixpoints"].push_back(std::move(row));
+  int run() {
+    DeviceChoice choice = device_choice();
+    if (const auto code = refuse_device(app_, choice)) return *code;
+    auto prepared = prepare(app_, options_.dispatch, Inputs::All, trace_);
+    if (!prepared) return prepared.error();
+    prepared_ = std::move(*prepared);
+    auto outputs = parse_outputs(options_, prepared_.checked);
+    if (!outputs) return app_.fail(outputs.error());
+    outputs_ = std::move(*outputs);
+    if (app_.json && std::ranges::any_of(outputs_, [](const Output& o) { return o.path == "-"; }))
+      return app_.fail({kExitUsage, "--json and --out NAME=- both claim stdout",
+                        "write the output to a file; the document holds small ones anyway"});
+    auto device = open_device(app_, std::move(choice));
+    if (!device) return device.error();
+    device_ = std::move(*device);
+    const Result<void> ran = dispatch();
+    if (!ran && InterruptGuard::interrupted()) return kExitInterrupted;
+    if (!ran) return fail(app_, prepared_, ran.error());
+    return finish();
   }
-  json["iterations"] = outcome.iterations;
-  json["statements"] = outcome.statements;
-  json["traps"] = Json::array();
-  for (const oracle::TrapReport& report : outcome.resumed) json["traps"].push_back(json_of(report));
-  json["wall_ns"] = wall_ns;
-  json["device_ns"] = nullptr;
-  json["cache_hit"] = nullptr;
-  return json;
-}
 
-int finish(App& app, const Prepared& prepared, const std::vector<Output>& outputs,
-           const oracle::Outcome& outcome, uint64_t wall_ns) {
-  const Program& p = prepared.checked.program;
-  const auto results = outcome.outputs(prepared.checked);
-  Json document = app.json ? app.document(true) : Json();
-  if (app.json) {
-    document.update(json_of(prepared, outcome, wall_ns));
-    document["outputs"] = Json::array();
+  // The counters of the device, as far as one was opened.
+  [[nodiscard]] std::string metrics() const {
+    return device_.valid() ? device::to_prometheus(device_.telemetry(), device_.info().id) : "";
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const Output& output = outputs[i];
-    const ArrayView array{.name = p[output.buffer].name,
-                          .element = p[output.buffer].element,
-                          .bytes = results[i],
-                          .shape = output.shape};
-    if (!output.path.empty()) {
-      if (const auto failure = write_value(app, array, output.path)) return app.fail(*failure);
-    } else if (!app.json) {
-      print_output(app, array);
+
+ private:
+  [[nodiscard]] DeviceChoice device_choice() const {
+    DeviceChoice choice;
+    choice.id = options_.device;
+    choice.allow_cpu = !options_.no_fallback;
+    choice.schedule = options_.schedule;
+    choice.subgroup_size = options_.subgroup_size;
+    choice.seed = options_.dispatch.seed;
+    if (!cached()) choice.options.cache_directory.clear();
+    choice.options.trace = trace_;
+    choice.options.warn = warn;
+    return choice;
+  }
+  [[nodiscard]] bool cached() const {
+    return !options_.no_cache && !pipeline::DiskCache::default_directory().empty();
+  }
+
+  [[nodiscard]] run::DispatchConfig config() const {
+    run::DispatchConfig config;
+    config.grid = prepared_.grid;
+    config.workgroup = prepared_.workgroup;
+    config.fixpoint_iterations = options_.iterations;
+    config.checked = options_.checked;
+    config.cancel = &InterruptGuard::interrupted();
+    return config;
+  }
+
+  // Persistent inputs have to be on the device; where it keeps nothing, the driver says so.
+  Result<std::vector<run::Argument>> arguments() {
+    std::vector<run::Argument> arguments;
+    buffers_.reserve(prepared_.inputs.size());
+    std::vector<bool> persistent(prepared_.inputs.size());
+    for (const check::BufferFacts& facts : prepared_.checked.buffers)
+      if (facts.input_slot && facts.role == check::Role::Persistent)
+        persistent[*facts.input_slot] = device_.info().capabilities.resident_buffers;
+    for (size_t slot = 0; slot < prepared_.inputs.size(); ++slot) {
+      const std::span<const std::byte> bytes = prepared_.inputs[slot];
+      if (!persistent[slot]) {
+        arguments.emplace_back(bytes);
+        continue;
+      }
+      auto buffer = device_.upload(bytes);
+      if (!buffer) return std::unexpected(std::move(buffer.error()));
+      buffers_.push_back(std::move(*buffer));
+      arguments.emplace_back(buffers_.back());
     }
-    if (app.json) document["outputs"].push_back(json_of(array, output));
+    return arguments;
   }
-  if (app.json) {
-    app.put_document(document);
+
+  Result<void> dispatch() {
+    const auto start = std::chrono::steady_clock::now();
+    ProgressBar bar(prepared_.checked.program.name);
+    const InterruptGuard interrupt;
+    run::DispatchConfig config = this->config();
+    config.progress = std::make_shared<const run::ProgressFunction>(
+        [&](uint64_t done, uint64_t of) { bar.show(done, of); });
+    const auto compiled =
+        device_.compile(std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
+    if (!compiled) return std::unexpected(compiled.error());
+    const auto inputs = arguments();
+    if (!inputs) return std::unexpected(inputs.error());
+    for (uint32_t i = 0; i < options_.repeat; ++i) {
+      run::DispatchConfig over;
+      // The limit is one for all of them; what is left of it is never nothing, which is no limit.
+      if (prepared_.timeout.count() > 0)
+        over.timeout = std::max<std::chrono::nanoseconds>(
+            prepared_.timeout - (std::chrono::steady_clock::now() - start),
+            std::chrono::nanoseconds(1));
+      auto report =
+          compiled->pipeline.dispatch_into({.inputs = *inputs, .outputs = {}}, results_, over);
+      if (!report) return std::unexpected(std::move(report.error()));
+      measured_.add(std::move(*report));
+    }
+    return {};
+  }
+
+  int finish() {
+    const Program& p = prepared_.checked.program;
+    Json document = app_.json ? app_.document(true) : Json();
+    if (app_.json) {
+      document.update(json_of(prepared_, device_.info().id, measured_, cached()));
+      document["outputs"] = Json::array();
+    }
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const Output& output = outputs_[i];
+      const ArrayView array{.name = p[output.buffer].name,
+                            .element = p[output.buffer].element,
+                            .bytes = results_[i],
+                            .shape = output.shape};
+      if (!output.path.empty()) {
+        if (const auto failure = write_value(app_, array, output.path)) return app_.fail(*failure);
+      } else if (!app_.json) {
+        print_output(app_, array);
+      }
+      if (app_.json) document["outputs"].push_back(json_of(array, output));
+    }
+    if (options_.time)
+      App::talk(
+          time_text(device_.info().id, route_name(prepared_.checked, measured_.last), measured_));
+    if (app_.json) {
+      app_.put_document(document);
+      return kExitOk;
+    }
+    for (const TrapReport& report : measured_.last.resumed)
+      App::talk(fmt::format("trap: tag {}, value {}, lane {}, line {}; resumed\n", report.tag,
+                            report.value, report.lane, report.at.line));
     return kExitOk;
   }
-  for (const oracle::TrapReport& report : outcome.resumed)
-    App::talk(fmt::format("trap: tag {}, value {}, lane {}, line {}; resumed\n", report.tag,
-                          report.value, report.lane, report.at.line));
-  return kExitOk;
+
+  App& app_;
+  const RunOptions& options_;
+  Trace* trace_;
+  Prepared prepared_;
+  std::vector<Output> outputs_;
+  run::Device device_;
+  std::vector<run::Buffer> buffers_;  // of persistent inputs
+  run::Outputs results_;              // by output slot
+  Measured measured_;
+};
+
+// Files that would take each other's place, and numbers that make no sense.
+std::optional<Failure> misuse(const RunOptions& options) {
+  if (options.repeat == 0)
+    return Failure{kExitUsage, "--repeat takes how often to run, from 1 on, not 0",
+                   "leave it out to run once"};
+  for (const std::string* file : {&options.trace, &options.metrics})
+    if (!file->empty() && options.dispatch.file != "-" && same_file(options.dispatch.file, *file))
+      return Failure{
+          kExitUsage,
+          fmt::format("{} would overwrite the program {}",
+                      file == &options.trace ? "--trace" : "--metrics", options.dispatch.file),
+          "name another file"};
+  return std::nullopt;
 }
 
 }  // namespace
 
 int run_run(App& app, const RunOptions& options) {
-  if (const auto failure = check_device(options.device)) return app.fail(*failure);
-  const auto prepared = prepare(app, options.dispatch);
-  if (!prepared) return prepared.error();
-  const auto outputs = parse_outputs(options, prepared->checked);
-  if (!outputs) return app.fail(outputs.error());
-  if (app.json && std::ranges::any_of(*outputs, [](const Output& o) { return o.path == "-"; }))
-    return app.fail({kExitUsage, "--json and --out NAME=- both claim stdout",
-                     "write the output to a file; the document holds small ones anyway"});
-
-  const std::map<std::string, oracle::Schedule> schedules = {
-      {"forward", oracle::Schedule::Forward},
-      {"reversed", oracle::Schedule::Reversed},
-      {"random", oracle::Schedule::Random}};
-  ProgressBar bar(prepared->checked.program.name);
-  oracle::Options oracle_options{.schedule = schedules.at(options.schedule),
-                                 .seed = options.dispatch.seed,
-                                 .subgroup_size = options.subgroup_size,
-                                 .checked = options.checked,
-                                 .iterations = options.iterations,
-                                 .grid = prepared->grid,
-                                 .workgroup = prepared->workgroup,
-                                 .timeout = prepared->timeout,
-                                 .cancel = &InterruptGuard::interrupted(),
-                                 .on_progress = [&](const oracle::Progress& p) { bar.show(p); }};
-  const auto start = std::chrono::steady_clock::now();
-  const InterruptGuard interrupt;
-  const Result<oracle::Outcome> outcome =
-      oracle::run(prepared->checked, prepared->input_views(), oracle_options);
-  const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - start;
-  bar.clear();
-  if (!outcome && InterruptGuard::interrupted()) return kExitInterrupted;
-  if (!outcome) return fail(app, *prepared, outcome.error());
-  return finish(app, *prepared, *outputs, *outcome, static_cast<uint64_t>(wall.count()));
+  if (const auto failure = misuse(options)) return app.fail(*failure);
+  std::optional<Trace> trace;
+  if (!options.trace.empty()) {
+    trace.emplace();
+    trace->name_thread("vyre run");
+  }
+  RunCommand command(app, options, trace ? &*trace : nullptr);
+  int code = command.run();
+  // Also of runs that failed: that is when one wants to look.
+  const auto keep = [&](const std::string& path, const std::string& content) {
+    if (path.empty()) return;
+    const auto failure = write_file(path, content);
+    if (failure && code == kExitOk) code = failure->exit_code;
+    if (failure) app.report(*failure);
+  };
+  if (trace) keep(options.trace, trace->write_json());
+  keep(options.metrics, command.metrics());
+  return code;
 }
 
 }  // namespace vyre::cli

@@ -8,6 +8,7 @@
 
 #include "cli/build_info.hpp"
 #include "cli/commands.hpp"
+#include "cli/version.hpp"
 #include "vyre/ir/binary.hpp"
 
 namespace vyre::cli {
@@ -21,25 +22,35 @@ std::string compiler() {
 #endif
 }
 
+bool commit_known() {
+  return build_commit() != "unknown";
+}
+
 }  // namespace
 
+std::string version_line() {
+  std::string line = fmt::format("vyre {} (", kVersion);
+  if (commit_known()) line += fmt::format("commit {}, ", build_commit());
+  return line + fmt::format("{}, {} build, binary format {})\n", compiler(), VYRE_BUILD_TYPE,
+                            ir::kBinaryVersion);
+}
+
+void put_version(Json& json) {
+  json["version"] = kVersion;
+  json["commit"] = commit_known() ? Json(build_commit()) : Json();
+  json["compiler"] = compiler();
+  json["build_type"] = VYRE_BUILD_TYPE;
+  json["binary_format"] = ir::kBinaryVersion;
+}
+
 int run_version(App& app) {
-  const bool commit_known = build_commit() != "unknown";
   if (app.json) {
     Json document = app.document(true);
-    document["version"] = kVersion;
-    document["commit"] = commit_known ? Json(build_commit()) : Json();
-    document["compiler"] = compiler();
-    document["build_type"] = VYRE_BUILD_TYPE;
-    document["binary_format"] = ir::kBinaryVersion;
+    put_version(document);
     app.put_document(document);
     return kExitOk;
   }
-  std::string line = fmt::format("vyre {} (", kVersion);
-  if (commit_known) line += fmt::format("commit {}, ", build_commit());
-  line += fmt::format("{}, {} build, binary format {})\n", compiler(), VYRE_BUILD_TYPE,
-                      ir::kBinaryVersion);
-  app.put(line);
+  app.put(version_line());
   return kExitOk;
 }
 

@@ -92,7 +92,10 @@ Result<Device> Device::open(std::string_view id, DeviceOptions options) {
 Result<Device> Device::open_preferred(const device::SelectionPolicy& policy, DeviceOptions options,
                                       device::Selection* selection) {
   TraceSpan span(options.trace, TraceCategory::Select, "choose a device");
+  device::Selection chosen;
+  if (selection == nullptr) selection = &chosen;
   auto backend = device::registry().acquire_preferred(policy, selection);
+  if (span) span.arg("selection", to_string(*selection));
   if (!backend) return std::unexpected(backend.error());
   span.arg("device", (*backend)->info().id);
   return over(std::move(*backend), std::move(options));
@@ -222,6 +225,14 @@ Result<Prewarmed> Device::prewarm(std::shared_ptr<const check::CheckedProgram> p
   auto compiled = compile(std::move(program), config);
   if (!compiled) return std::unexpected(compiled.error());
   return Prewarmed{compiled->pipeline.id(), compiled->cache_hit, std::move(compiled->manifest)};
+}
+
+CacheLookup Device::cache_lookup(std::shared_ptr<const check::CheckedProgram> program,
+                                 const DispatchConfig& config) const {
+  const pipeline::Source source = pipeline::make_source(std::move(program));
+  pipeline::Policy policy =
+      policy_of(config, first_route(*source.program, config, info().capabilities));
+  return {.key = compiler().key(source, policy), .policy = std::move(policy)};
 }
 
 // ---- life

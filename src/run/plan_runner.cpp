@@ -103,6 +103,7 @@ void PlanRunner::take_reports() {
       return;
     }
     report_.grid_barriers = report_.grid_barriers.value_or(0) + done.whole->phases;
+    report_.statements = report_.statements.value_or(0) + done.whole->statements;
     std::ranges::move(done.whole->fixpoints, std::back_inserter(report_.fixpoints));
     std::ranges::move(done.whole->resumed, std::back_inserter(report_.resumed));
     return;

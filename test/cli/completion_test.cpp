@@ -38,7 +38,7 @@ TEST(Completion, EveryScriptKnowsEveryCommand) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const std::string script = script_for(shell);
     for (const char* word :
-         {"check", "fmt", "print", "plan", "resident", "explain", "devices", "version",
+         {"check", "fmt", "print", "plan", "resident", "explain", "devices", "doctor", "version",
           "completion", "warnings-as-errors", "V070", "bytes", "always", ".vyre"})
       EXPECT_THAT(script, HasSubstr(word)) << shell;
   }
@@ -84,8 +84,8 @@ TEST_F(BashCompletion, IsBash) {
 }
 
 TEST_F(BashCompletion, CommandsAndOptions) {
-  EXPECT_THAT(offered({""}), ElementsAre("cache", "check", "completion", "devices", "explain",
-                                         "fmt", "plan", "print", "run", "version"));
+  EXPECT_THAT(offered({""}), ElementsAre("cache", "check", "completion", "devices", "doctor",
+                                         "explain", "fmt", "plan", "print", "run", "version"));
   EXPECT_THAT(offered({"c"}), ElementsAre("cache", "check", "completion"));
   EXPECT_THAT(offered({"--color", "never", "pr"}), ElementsAre("print"));
   EXPECT_THAT(offered({"--v"}), ElementsAre("--version"));
@@ -103,11 +103,16 @@ TEST_F(BashCompletion, Values) {
   EXPECT_THAT(offered({"--color", "a"}), ElementsAre("always", "auto"));
   EXPECT_THAT(offered({"explain", "V07"}), ElementsAre("V070", "V071", "V072", "V073"));
   EXPECT_THAT(offered({"completion", ""}), ElementsAre("bash", "fish", "zsh"));
-  EXPECT_THAT(offered({"cache", ""}), ElementsAre("clear", "gc", "stat", "verify"));
+  EXPECT_THAT(offered({"cache", ""}), ElementsAre("clear", "gc", "stat", "verify", "why"));
+  EXPECT_THAT(offered({"run", "--device", "reference:"}), Contains("reference:2"));
+  EXPECT_THAT(offered({"run", "--device", "a"}), ElementsAre("auto"));
+  EXPECT_THAT(offered({"devices", "n"}), ElementsAre("null"));
+  EXPECT_THAT(offered({"run", "--t"}), ElementsAre("--time", "--timeout", "--trace"));
 }
 
 TEST_F(BashCompletion, Files) {
   EXPECT_THAT(offered({"check", ""}), ElementsAre("one.vyre", "two words.vyre"));
+  EXPECT_THAT(offered({"cache", "why", ""}), ElementsAre("one.vyre", "two words.vyre"));
   EXPECT_THAT(offered({"print", "-o", "ot"}), ElementsAre("other.txt"));
 }
 

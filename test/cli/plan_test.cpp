@@ -242,7 +242,15 @@ TEST_F(Plan, TheRouteIsChosenFromTheDevice) {
     return document["route"].get<std::string>() + ": " + document["why"].get<std::string>();
   };
   EXPECT_THAT(route({"--grid", "2"}), HasSubstr("resident: "));
-  EXPECT_THAT(route({"--grid", "2", "--device", "reference"}), HasSubstr("resident: "));
+  const auto on = [&](const char* device) { return route({"--grid", "2", "--device", device}); };
+  EXPECT_THAT(on("reference"), HasSubstr("native: the device runs the source as it is"));
+  EXPECT_THAT(on("reference:1"), HasSubstr("native: if all workgroups fit on the device"));
+  EXPECT_THAT(on("reference:3"), HasSubstr("resident: "));
+  EXPECT_THAT(on("reference:5"), HasSubstr("host: "));
+  EXPECT_THAT(route({"--grid", "3", "--device", "reference:2", "--resident", "2"}),
+              HasSubstr("virtual: 3 workgroups, but 2"));
+  EXPECT_THAT(route({"--device", "reference:2", "--checked"}), HasSubstr("virtual: checked mode"));
+  EXPECT_THAT(route({"--device", "reference", "--route", "host"}), HasSubstr("host: asked for"));
   EXPECT_THAT(route({"--grid", "2", "--resident", "2"}), HasSubstr("native: all 2 workgroups fit"));
   EXPECT_THAT(route({"--grid", "3", "--resident", "2"}), HasSubstr("virtual: 3 workgroups, but 2"));
   EXPECT_THAT(route({"--resident", "2"}), HasSubstr("virtual: takes any grid"));
@@ -425,7 +433,7 @@ TEST_F(Plan, Errors) {
       {{"--resident", "many"}, 2, "--resident takes a whole number, not 'many'"},
       {{"--resident", "-1"}, 2, "workgroups fit on a device, 1 to 4294967295, not -1"},
       {{"--resident", "0"}, 2, "workgroups fit on a device, 1 to 4294967295, not 0"},
-      {{"--resident", "4", "--device", "reference"}, 2, "both describe the device"},
+      {{"--resident", "4", "--device", "reference:3"}, 2, "device `reference:3` has none"},
       {{"--route", "native", "--checked"}, 4, "checked mode"},
       {{"--segments", "--as", "svg"}, 2, "--segments does not go with --as svg"},
       {{"--grid", "0x"}, 2, "--grid takes one to three whole numbers"},

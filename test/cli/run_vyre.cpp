@@ -70,6 +70,11 @@ int start(const std::string& program, std::vector<std::string> arguments,
           const std::vector<std::string>& environment, Streams streams) {
   std::vector<std::string> variables = {"PATH=" + std::string(std::getenv("PATH")), "TERM=xterm",
                                         "LC_ALL=C", "HOME=/dev/null"};
+  // Nothing is left behind in a cache, unless a test brings its own.
+  if (std::ranges::none_of(environment, [](const std::string& variable) {
+        return variable.starts_with("VYRE_CACHE_DIR=");
+      }))
+    variables.emplace_back("VYRE_CACHE_DIR=off");
   variables.insert(variables.end(), environment.begin(), environment.end());
   arguments.insert(arguments.begin(), program);
   std::vector<char*> argv;

@@ -42,7 +42,7 @@ TEST(Usage, UnknownCommandNamesTheNearest) {
 }
 
 TEST(Usage, CommandsOfLaterStagesDoNotExist) {
-  for (const char* command : {"plan", "compile", "verify", "doctor", "bench"})
+  for (const char* command : {"plan", "compile", "verify", "bench"})
     EXPECT_EQ(run_vyre({command}).exit_code, 2) << command;
 }
 

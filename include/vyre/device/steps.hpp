@@ -168,6 +168,7 @@ struct LaneStop {
 // What a whole program has done, which no plan counts for it.
 struct WholeReport {
   uint64_t phases = 0;
+  uint64_t statements = 0;  // over all lanes
   std::vector<FixpointReport> fixpoints;
   std::vector<TrapReport> resumed;
 };

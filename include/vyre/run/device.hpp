@@ -76,6 +76,8 @@ struct Report {
   bool converged = false;   // the last of several changed nothing
   // Not known where the device went through barriers on its own.
   std::optional<uint64_t> grid_barriers{};
+  // Executed, over all lanes; an interpreter that takes whole programs counts them.
+  std::optional<uint64_t> statements{};
   std::vector<FixpointReport> fixpoints;  // as far as the driver saw them end
   std::vector<TrapReport> resumed;
   uint64_t wall_ns = 0;
@@ -153,6 +155,12 @@ struct Prewarmed {
   pipeline::Manifest manifest;
 };
 
+// What a compile() looks for in the cache.
+struct CacheLookup {
+  pipeline::CacheKey key;
+  pipeline::Policy policy;  // with the route that is compiled before a grid is known
+};
+
 struct Write {
   const Buffer* buffer = nullptr;
   uint64_t offset = 0;
@@ -214,6 +222,9 @@ class Device {
   // Compiles and loads, so that a later compile is a hit; runs nothing.
   Result<Prewarmed> prewarm(std::shared_ptr<const check::CheckedProgram> program,
                             const DispatchConfig& config = {}) const;
+  // Nothing is compiled or looked up; compiler().why(key) says whether it would be a hit.
+  [[nodiscard]] CacheLookup cache_lookup(std::shared_ptr<const check::CheckedProgram> program,
+                                         const DispatchConfig& config = {}) const;
 
   // ---- data that stays on the device
   [[nodiscard]] Result<Buffer> allocate(uint64_t bytes) const;  // contents unknown

@@ -109,6 +109,7 @@ class LaunchRun {
     if (!completion_.whole) completion_.whole.emplace();
     device::WholeReport& whole = *completion_.whole;
     whole.phases += totals.phases;
+    whole.statements += totals.statements;
     whole.fixpoints.insert(whole.fixpoints.end(), totals.fixpoints.begin(), totals.fixpoints.end());
     whole.resumed.insert(whole.resumed.end(), totals.resumed.begin(), totals.resumed.end());
     return {};

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_report.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "vyre/ir/binary.hpp"
+
+namespace vyre::cli {
+namespace {
+
+Json json_of(const TrapReport& report) {
+  Json json;
+  json["tag"] = report.tag;
+  json["value"] = report.value;
+  json["lane"] = report.lane;
+  json["line"] = report.at.line;
+  return json;
+}
+
+Json json_of(const std::optional<uint64_t>& number) {
+  return number ? Json(*number) : Json();
+}
+
+Json json_of(const std::optional<Spread>& spread) {
+  if (!spread) return {};
+  Json json;
+  json["min"] = spread->min;
+  json["median"] = spread->median;
+  json["max"] = spread->max;
+  return json;
+}
+
+std::string duration_text(const std::optional<uint64_t>& ns) {
+  if (!ns) return "-";
+  const auto value = static_cast<double>(*ns);
+  if (*ns < 1'000) return fmt::format("{} ns", *ns);
+  if (*ns < 1'000'000) return fmt::format("{:.3f} us", value / 1e3);
+  if (*ns < 1'000'000'000) return fmt::format("{:.3f} ms", value / 1e6);
+  return fmt::format("{:.3f} s", value / 1e9);
+}
+
+std::optional<Spread> wall_spread(const Measured& measured) {
+  return spread_of(
+      std::vector<std::optional<uint64_t>>(measured.wall_ns.begin(), measured.wall_ns.end()));
+}
+
+}  // namespace
+
+void Measured::add(run::Report report) {
+  wall_ns.push_back(report.wall_ns);
+  device_ns.push_back(report.timings.device_ns);
+  last = std::move(report);
+}
+
+std::optional<Spread> spread_of(std::span<const std::optional<uint64_t>> values) {
+  std::vector<uint64_t> sorted;
+  sorted.reserve(values.size());
+  for (const std::optional<uint64_t>& value : values) {
+    if (!value) return std::nullopt;
+    sorted.push_back(*value);
+  }
+  if (sorted.empty()) return std::nullopt;
+  std::ranges::sort(sorted);
+  return Spread{sorted.front(), sorted[(sorted.size() - 1) / 2], sorted.back()};
+}
+
+std::string route_name(const check::CheckedProgram& program, const run::Report& report) {
+  return plan::contains_grid_barrier(program) ? std::string(plan::name_of(report.route)) : "whole";
+}
+
+std::string time_text(const std::string& device, const std::string& route,
+                      const Measured& measured) {
+  const run::Report& last = measured.last;
+  std::string text = fmt::format("device {}, route {}, {} launch{}\n", device, route, last.launches,
+                                 last.launches == 1 ? "" : "es");
+  if (measured.wall_ns.size() < 2) {
+    text += fmt::format("wall     {:>12}\n", duration_text(last.wall_ns));
+    text += fmt::format("device   {:>12}\n", duration_text(last.timings.device_ns));
+  } else {
+    text += fmt::format("{:<8} {:>12} {:>12} {:>12}\n", "", "min", "median", "max");
+    const auto row = [&](std::string_view name, const std::optional<Spread>& spread) {
+      const auto cell = [&](uint64_t Spread::* part) {
+        return duration_text(spread ? std::optional((*spread).*part) : std::nullopt);
+      };
+      text += fmt::format("{:<8} {:>12} {:>12} {:>12}\n", name, cell(&Spread::min),
+                          cell(&Spread::median), cell(&Spread::max));
+    };
+    row("wall", wall_spread(measured));
+    row("device", spread_of(measured.device_ns));
+    text += fmt::format("the last of {}:\n", measured.wall_ns.size());
+  }
+  text += fmt::format("enqueue  {:>12}\n", duration_text(last.timings.enqueue_ns));
+  text += fmt::format("wait     {:>12}\n", duration_text(last.timings.wait_ns));
+  return text;
+}
+
+Json json_of(const Prepared& prepared, const std::string& device, const Measured& measured,
+             bool cached) {
+  const run::Report& report = measured.last;
+  Json json;
+  json["program"] = prepared.checked.program.name;
+  json["digest"] = ir::digest_of(prepared.checked.program).hex();
+  json["device"] = device;
+  json["route"] = route_name(prepared.checked, report);
+  json["segments"] = report.segments;
+  json["launches"] = report.launches;
+  json["grid"] = report.grid;
+  json["workgroup"] = report.workgroup;
+  json["grid_barriers"] = json_of(report.grid_barriers);
+  json["fixpoints"] = Json::array();
+  for (const FixpointReport& fixpoint : report.fixpoints) {
+    Json row;
+    row["passes"] = fixpoint.passes;
+    row["converged"] = fixpoint.converged;
+    json["fixpoints"].push_back(std::move(row));
+  }
+  json["iterations"] = report.iterations;
+  json["statements"] = json_of(report.statements);
+  json["traps"] = Json::array();
+  for (const TrapReport& trap : report.resumed) json["traps"].push_back(json_of(trap));
+  json["wall_ns"] = report.wall_ns;
+  json["device_ns"] = json_of(report.timings.device_ns);
+  json["enqueue_ns"] = json_of(report.timings.enqueue_ns);
+  json["wait_ns"] = json_of(report.timings.wait_ns);
+  json["repeats"] = measured.wall_ns.size();
+  if (measured.wall_ns.size() > 1) {
+    json["wall_ns_of_all"] = json_of(wall_spread(measured));
+    json["device_ns_of_all"] = json_of(spread_of(measured.device_ns));
+  }
+  json["cache_hit"] = nullptr;
+  if (cached && report.cache_hit != run::CacheHit::Unknown)
+    json["cache_hit"] = report.cache_hit == run::CacheHit::Yes;
+  return json;
+}
+
+}  // namespace vyre::cli
