@@ -157,4 +157,3 @@ BENCHMARK(lost_device);
 
 }  // namespace
 }  // namespace vyre
-

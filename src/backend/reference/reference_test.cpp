@@ -409,9 +409,10 @@ TEST_F(ReferenceTest, OptionsAreCapabilities) {
 TEST_F(ReferenceTest, RefusesWhatItDoesNotTake) {
   open({.whole_programs = false});
   Artifact artifact;
-  artifact.entries = {Program(grid_program("out o : u32[1];", "o[0] = 1;", 1, 1), true).entry};
+  artifact.entries = {
+      Program(grid_program("out o : u32[1];", "o[0] = 1; barrier grid;", 1, 1), true).entry};
   auto loaded = device_->load(artifact);
-  ASSERT_FALSE(loaded);
+  ASSERT_FALSE(loaded) << "it has a grid barrier";
   EXPECT_THAT(loaded.error().message, HasSubstr("is a whole program, which it does not take"));
   artifact.entries[0].program = nullptr;
   loaded = device_->load(artifact);
