@@ -32,15 +32,20 @@ const T* get(const std::optional<std::shared_ptr<const T>>& shared) {
 
 // ---- arguments
 
+Result<void> Dispatch::check_generation() const {
+  const device::Backend& backend = *device_.backend;
+  if (p_.generation == backend.generation()) return {};
+  return fail(ErrorCode::StaleHandle,
+              fmt::format("pipeline `{}` is from generation {} of device `{}`, which is in "
+                          "generation {} since its recovery. Fix: compile it again after "
+                          "recover()",
+                          p_.id, p_.generation, backend.info().id, backend.generation()));
+}
+
 Result<void> Dispatch::take_arguments(const Arguments& arguments) {
   if (auto ok = device_.check_usable(); !ok) return ok;
   const device::Backend& backend = *device_.backend;
-  if (p_.generation != backend.generation())
-    return fail(ErrorCode::StaleHandle,
-                fmt::format("pipeline `{}` is from generation {} of device `{}`, which is in "
-                            "generation {} since its recovery. Fix: compile it again after "
-                            "recover()",
-                            p_.id, p_.generation, backend.info().id, backend.generation()));
+  if (auto ok = check_generation(); !ok) return ok;
   const check::CheckedProgram& checked = *p_.source.program;
   Workspace& w = *lease_;
   const size_t buffers = checked.buffers.size();
@@ -436,6 +441,11 @@ Result<Report> Dispatch::run(Outputs* slots) {
     device_.count(whole);
     return std::unexpected(std::move(whole));
   };
+  // A recovery may have come between prepare() and the turn of this work.
+  if (auto ok = check_generation(); !ok) {
+    w.uses.clear();
+    return std::unexpected(std::move(ok.error()));
+  }
   device_.telemetry.add(TelemetryField::Dispatches);
   device_.telemetry.add(TelemetryField::InputBytes, host_input_bytes_);
   w.recorder.begin(*device_.backend, submit_options());

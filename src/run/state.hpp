@@ -69,6 +69,9 @@ struct Workspace {
 };
 
 struct PipelineState {
+  // What is given back comes from destructors, so its place has to be there.
+  PipelineState() { idle.reserve(kMostIdle); }
+
   std::shared_ptr<DeviceState> device;
   pipeline::Source source;
   plan::BindingPlan bindings;
@@ -128,6 +131,8 @@ class Dispatch {
   void count(uint64_t dispatches, uint64_t launches) const;
 
  private:
+  // StaleHandle after a recovery of the device.
+  [[nodiscard]] Result<void> check_generation() const;
   Result<void> take_arguments(const Arguments& arguments);
   Result<void> read_grid();
   Result<void> shape();
