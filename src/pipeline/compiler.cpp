@@ -186,10 +186,10 @@ Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy
   if (!found) return found;
   telemetry_.add(found->hit == CacheHit::Yes ? TelemetryField::CacheHits
                                              : TelemetryField::CacheMisses);
-  lock.lock();
-  audit_.add(found->hit);
+  // Not `lock`: Done comes before it when there is no memory to keep the variant.
+  const std::scoped_lock again(mutex_);
   keep(found->variant);
-  lock.unlock();
+  audit_.add(found->hit);
   return found;
 }
 

@@ -228,10 +228,10 @@ Result<void> Dispatch::shape() {
       auto arena = device_.backend->allocate(w.layout.total);
       if (!arena) {
         Error error = arena.error();
-        error.context.push_back(
-            fmt::format("allocating {} bytes for the buffers and the state of "
-                        "program `{}`",
-                        w.layout.total, p_.source.program->program.name));
+        if (error.code != ErrorCode::DeviceLost)  // of which all get the same error
+          error.context.push_back(
+              fmt::format("allocating {} bytes for the buffers and the state of program `{}`",
+                          w.layout.total, p_.source.program->program.name));
         return std::unexpected(std::move(error));
       }
       w.arena = std::move(*arena);
@@ -376,7 +376,8 @@ Result<void> Dispatch::passes(PlanRunner& runner, Report& report) {
     const auto differs = memory.read_driver_word(DriverWords::kDiffers);
     if (!differs) return std::unexpected(differs.error());
     report.converged = *differs == 0;
-    if (runner.deferred()) runner.take_reports();
+    if (runner.deferred())
+      if (auto ok = runner.take_reports(); !ok) return ok;
   }
   return {};
 }
@@ -395,7 +396,7 @@ Result<void> Dispatch::recorded_passes(PlanRunner& runner, Report& report) {
   if (auto ok = runner.pass(); !ok) return ok;
   memory.compare_snapshots();
   std::get<device::Repeat>(recorder.step(at)).body_steps = recorder.size() - at - 1;
-  std::vector<uint32_t> words;
+  std::vector<uint32_t>& words = lease_->words;
   if (auto ok = memory.read_driver_words(words); !ok) return ok;
   report.iterations = words[DriverWords::kIterations];
   report.converged = words[DriverWords::kIterations + 1] != 0;
@@ -468,7 +469,8 @@ Result<Report> Dispatch::run(Outputs* slots) {
   if (slots != nullptr) read_outputs(*slots, stats);
   const bool reports_left = runner.deferred() && !w.recorder.empty();
   if (auto ok = w.recorder.flush(); !ok) return failed(ok.error(), runner.segment());
-  if (reports_left) runner.take_reports();
+  if (reports_left)
+    if (auto ok = runner.take_reports(); !ok) return failed(ok.error(), runner.segment());
   w.recorder.set_host(nullptr);
   w.uses.clear();
   finish(report, stats);

@@ -73,15 +73,15 @@ class Merged {
   const DispatchConfig* config_;
 };
 
-Doing dispatching(const PipelineState& pipeline) {
-  return {"dispatching program", pipeline.source.program->program.name};
+Doing dispatching(const check::CheckedProgram& program) {
+  return {"dispatching program", program.program.name};
 }
 
 }  // namespace
 
 Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slots,
                                        const DispatchConfig& over) const {
-  return enter(*state_->device->backend, dispatching(*state_), [&]() -> Result<Report> {
+  return enter(*state_->device->backend, dispatching(program()), [&]() -> Result<Report> {
     const Merged config(state_->config, over);
     if (auto ok = config.check(); !ok) return std::unexpected(ok.error());
     const Queue::Turn turn(state_->device->queues[(*config).queue.value_or(0)]);
@@ -108,7 +108,7 @@ Result<DispatchResult> Pipeline::dispatch(std::initializer_list<Argument> inputs
 Result<std::vector<Report>> Pipeline::dispatch_batch(std::span<const Arguments> items,
                                                      std::vector<Outputs>& rows,
                                                      const DispatchConfig& over) const {
-  return enter(dispatching(*state_), [&]() -> Result<std::vector<Report>> {
+  return enter(dispatching(program()), [&]() -> Result<std::vector<Report>> {
     prepare_rows(rows, items.size());
     std::vector<Report> reports;
     reports.reserve(items.size());
@@ -128,9 +128,10 @@ Result<std::vector<Report>> Pipeline::dispatch_batch(std::span<const Arguments> 
 // ---- asynchronous
 
 // Owned by the caller's handle and, until it is done, by the queue (shared, since either may be the
-// last). It keeps pipeline and device alive.
+// last). Until then it keeps pipeline and device alive, too.
 struct PendingState {
   std::shared_ptr<PipelineState> pipeline;
+  std::shared_ptr<const check::CheckedProgram> program;
   DispatchConfig config;
   std::vector<std::vector<std::byte>> inputs;
   std::optional<Dispatch> dispatch;
@@ -146,7 +147,7 @@ struct PendingState {
 
 Result<Pending> Pipeline::dispatch_async(const Arguments& arguments,
                                          const DispatchConfig& over) const {
-  return enter(*state_->device->backend, dispatching(*state_),
+  return enter(*state_->device->backend, dispatching(program()),
                [&] { return post(state_, arguments, over); });
 }
 
@@ -154,6 +155,7 @@ Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
                                const Arguments& arguments, const DispatchConfig& over) {
   auto state = std::make_shared<PendingState>();
   state->pipeline = pipeline;
+  state->program = pipeline->source.program;
   state->config = merge(pipeline->config, over);
   if (auto ok = check_config(state->config); !ok) return std::unexpected(ok.error());
   // The caller's bytes may be gone before the work begins.
@@ -172,11 +174,13 @@ Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
   if (auto ok = state->dispatch->prepare({.inputs = inputs, .outputs = arguments.outputs}); !ok)
     return std::unexpected(ok.error());
   pipeline->device->queues[state->config.queue.value_or(0)].post([state] {
-    Result<Report> report = enter(*state->pipeline->device->backend, dispatching(*state->pipeline),
+    Result<Report> report = enter(*state->pipeline->device->backend, dispatching(*state->program),
                                   [&] { return state->dispatch->run(&state->outputs); });
+    // Who has waited may close the device, which this is not to hold any more.
+    state->dispatch.reset();
+    state->pipeline.reset();
     {
       const std::scoped_lock lock(state->mutex);
-      state->dispatch.reset();
       state->report = std::move(report);
       state->done = true;
     }
@@ -199,7 +203,7 @@ Result<Report> Pending::wait_into(Outputs& slots, Deadline deadline) {
   if (!state_)
     return fail(ErrorCode::InvalidArgument,
                 "this Pending stands for no dispatch. Fix: wait for what dispatch_async returned");
-  return enter(dispatching(*state_->pipeline), [&]() -> Result<Report> {
+  return enter(dispatching(*state_->program), [&]() -> Result<Report> {
     std::unique_lock lock(state_->mutex);
     const auto done = [&] { return state_->done; };
     if (deadline == device::kNoDeadline)

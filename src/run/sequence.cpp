@@ -177,9 +177,9 @@ class Sequence {
       size_t item = 0;  // if it is not known
       for (const Mark& mark : marks_)
         if (recorder_.failed_step() && mark.first <= *recorder_.failed_step()) item = mark.item;
-      ok = std::unexpected(of_item(list_[item].dispatch->with_context(
-                                       ok.error(), recorder_.failed_segment().value_or(0)),
-                                   item));
+      ok = std::unexpected(of_item(
+          list_[item].dispatch->with_context(ok.error(), recorder_.failed_segment().value_or(0)),
+          item));
     }
     marks_.clear();
     return ok;

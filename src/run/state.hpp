@@ -64,6 +64,7 @@ struct Workspace {
   std::vector<std::span<const std::byte>> by_input;  // by input slot, for resolve_launch
   std::vector<device::Buffer::Use> uses;
   std::vector<uint64_t> output_bytes;  // by output slot
+  std::vector<uint32_t> words;         // of the driver, as they were read last
   Memory memory;
   Recorder recorder;
 };
