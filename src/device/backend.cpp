@@ -61,7 +61,7 @@ Result<T> Backend::note_loss(Result<T> result) {
   const std::scoped_lock lock(loss_mutex_);
   if (!lost_.load(std::memory_order_relaxed)) {
     loss_ = result.error();
-    loss_described_ = false;
+    loss_seen_by_ = std::this_thread::get_id();
     losses_.fetch_add(1, std::memory_order_relaxed);
     lost_.store(true, std::memory_order_release);
   }
@@ -70,9 +70,9 @@ Result<T> Backend::note_loss(Result<T> result) {
 
 void Backend::describe_loss(const std::vector<std::string>& context) {
   const std::scoped_lock lock(loss_mutex_);
-  if (!lost_.load(std::memory_order_relaxed) || loss_described_) return;
+  if (!lost_.load(std::memory_order_relaxed) || loss_seen_by_ != std::this_thread::get_id()) return;
   loss_.context.insert(loss_.context.end(), context.begin(), context.end());
-  loss_described_ = true;
+  loss_seen_by_ = {};
 }
 
 Result<Buffer> Backend::allocate(uint64_t bytes, Memory kind) {
@@ -142,7 +142,7 @@ Result<Completion> Backend::wait(Ticket ticket, Deadline deadline) {
 
 Result<void> Backend::recover() {
   const std::unique_lock lock(life_);
-  if (auto ok = do_recover(); !ok) return ok;
+  if (auto ok = note_loss(do_recover()); !ok) return ok;
   generation_.fetch_add(1, std::memory_order_acq_rel);
   const std::scoped_lock loss_lock(loss_mutex_);
   loss_ = {};

@@ -36,14 +36,19 @@ Result<Handle> HostMemory::allocate(uint64_t bytes, Memory kind, const BackendIn
               .kind = kind};
   if (block.data && options_.fresh_fill && bytes != 0)
     std::memset(block.data.get(), static_cast<int>(*options_.fresh_fill), bytes);
-  const std::scoped_lock lock(mutex_);
-  if (!block.data) {
-    bytes_ -= bytes;
-    return none(0);
-  }
   const Handle handle = new_handle();
-  blocks_.emplace(handle.value, std::move(block));
-  return handle;
+  const std::scoped_lock lock(mutex_);
+  try {
+    if (block.data) {
+      blocks_.emplace(handle.value, std::move(block));
+      return handle;
+    }
+  } catch (...) {
+    bytes_ -= bytes;
+    throw;
+  }
+  bytes_ -= bytes;
+  return none(0);
 }
 
 bool HostMemory::release(Handle handle) noexcept {

@@ -138,8 +138,10 @@ std::shared_ptr<const Variant> Compiler::find_in_memory(const CacheKey& key) {
 }
 
 void Compiler::keep(const std::shared_ptr<const Variant>& variant) {
-  kept_.push_front({variant->key, variant});
-  by_key_[variant->key] = kept_.begin();
+  std::list<Kept> row;  // on its own until both places are sure
+  row.push_front({variant->key, variant});
+  by_key_[variant->key] = row.begin();
+  kept_.splice(kept_.begin(), row);
   kept_bytes_ += variant->code_bytes;
   while (kept_.size() > 1 &&
          (kept_.size() > options_.memory_entries || kept_bytes_ > options_.memory_bytes)) {
@@ -184,10 +186,10 @@ Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy
   if (!found) return found;
   telemetry_.add(found->hit == CacheHit::Yes ? TelemetryField::CacheHits
                                              : TelemetryField::CacheMisses);
-  lock.lock();
-  audit_.add(found->hit);
+  // Not `lock`: Done comes before it when there is no memory to keep the variant.
+  const std::scoped_lock again(mutex_);
   keep(found->variant);
-  lock.unlock();
+  audit_.add(found->hit);
   return found;
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "run/entry.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
 
@@ -24,9 +25,8 @@ Result<Region> region_of(const DeviceState& device, const Buffer* buffer, uint64
   return buffer->region(offset, bytes);
 }
 
-// Steps without a launch, in the turn of queue 0.
+// A step without a launch.
 Result<void> submit(DeviceState& device, const device::Step& step) {
-  const Queue::Turn turn(device.queues[0]);
   device::Submission submission;
   submission.steps = {&step, 1};
   const auto ticket = device.backend->submit(submission);
@@ -35,22 +35,35 @@ Result<void> submit(DeviceState& device, const device::Step& step) {
   return done ? Result<void>() : std::unexpected(done.error());
 }
 
+// A call about buffers, in the turn of queue 0: from the check of its handles to the end of its
+// work no recovery comes between.
+template <class Work>
+std::invoke_result_t<Work> in_turn(DeviceState& device, std::string_view what, Work&& work) {
+  return enter(*device.backend, {what}, [&]() -> std::invoke_result_t<Work> {
+    if (auto ok = device.check_usable(); !ok) return std::unexpected(std::move(ok.error()));
+    const Queue::Turn turn(device.queues[0]);
+    return std::forward<Work>(work)();
+  });
+}
+
 }  // namespace
 
 Result<Buffer> Device::allocate(uint64_t bytes) const {
-  if (auto ok = state_->check_usable(); !ok) return std::unexpected(ok.error());
-  if (!info().capabilities.resident_buffers)
-    return fail(ErrorCode::Unsupported,
-                fmt::format("device `{}` keeps no buffers between dispatches (resident_buffers). "
-                            "Fix: dispatch with bytes of the host",
-                            info().id));
-  return state_->backend->allocate(bytes);
+  return enter(*state_->backend, {"allocating a buffer"}, [&]() -> Result<Buffer> {
+    if (auto ok = state_->check_usable(); !ok) return std::unexpected(ok.error());
+    if (!info().capabilities.resident_buffers)
+      return fail(ErrorCode::Unsupported,
+                  fmt::format("device `{}` keeps no buffers between dispatches (resident_buffers). "
+                              "Fix: dispatch with bytes of the host",
+                              info().id));
+    return state_->backend->allocate(bytes);
+  });
 }
 
 Result<Buffer> Device::upload(std::span<const std::byte> bytes) const {
   auto buffer = allocate(bytes.size());
   if (!buffer) return buffer;
-  if (auto ok = write(*buffer, bytes); !ok) return std::unexpected(ok.error());
+  if (auto ok = write(*buffer, bytes); !ok) return std::unexpected(std::move(ok.error()));
   return buffer;
 }
 
@@ -61,39 +74,41 @@ Result<void> Device::write(const Buffer& buffer, std::span<const std::byte> byte
 }
 
 Result<void> Device::write_many(std::span<const Write> writes) const {
-  if (auto ok = state_->check_usable(); !ok) return ok;
-  std::vector<Transfer> transfers;
-  transfers.reserve(writes.size());
-  for (const Write& write : writes) {
-    const auto region = region_of(*state_, write.buffer, write.offset, write.bytes.size());
-    if (!region) return std::unexpected(region.error());
-    // The device only reads from it.
-    if (region->bytes != 0)
-      transfers.push_back(
-          {Transfer::Direction::ToDevice, *region, const_cast<std::byte*>(write.bytes.data())});
-  }
-  if (transfers.empty()) return {};
-  const Queue::Turn turn(state_->queues[0]);
-  const TraceSpan span(state_->trace.load(), TraceCategory::Upload, "write");
-  return state_->backend->transfer(transfers);
+  return in_turn(*state_, "writing to buffers", [&]() -> Result<void> {
+    std::vector<Transfer> transfers;
+    transfers.reserve(writes.size());
+    for (const Write& write : writes) {
+      const auto region = region_of(*state_, write.buffer, write.offset, write.bytes.size());
+      if (!region) return std::unexpected(region.error());
+      // The device only reads from it.
+      if (region->bytes != 0)
+        transfers.push_back(
+            {Transfer::Direction::ToDevice, *region, const_cast<std::byte*>(write.bytes.data())});
+    }
+    if (transfers.empty()) return {};
+    const TraceSpan span(state_->trace.load(), TraceCategory::Upload, "write");
+    return state_->backend->transfer(transfers);
+  });
 }
 
 Result<std::vector<std::byte>> Device::read(const Buffer& buffer) const {
-  std::vector<std::byte> bytes(buffer.bytes());
-  if (auto ok = read_range(buffer, 0, bytes); !ok) return std::unexpected(ok.error());
-  return bytes;
+  return enter({"reading a buffer"}, [&]() -> Result<std::vector<std::byte>> {
+    std::vector<std::byte> bytes(buffer.bytes());
+    if (auto ok = read_range(buffer, 0, bytes); !ok) return std::unexpected(ok.error());
+    return bytes;
+  });
 }
 
 Result<void> Device::read_range(const Buffer& buffer, uint64_t offset,
                                 std::span<std::byte> to) const {
-  if (auto ok = state_->check_usable(); !ok) return ok;
-  const auto region = region_of(*state_, &buffer, offset, to.size());
-  if (!region) return std::unexpected(region.error());
-  if (to.empty()) return {};
-  const Transfer transfer{Transfer::Direction::ToHost, *region, to.data()};
-  const Queue::Turn turn(state_->queues[0]);
-  const TraceSpan span(state_->trace.load(), TraceCategory::Readback, "read");
-  return state_->backend->transfer({&transfer, 1});
+  return in_turn(*state_, "reading a buffer", [&]() -> Result<void> {
+    const auto region = region_of(*state_, &buffer, offset, to.size());
+    if (!region) return std::unexpected(region.error());
+    if (to.empty()) return {};
+    const Transfer transfer{Transfer::Direction::ToHost, *region, to.data()};
+    const TraceSpan span(state_->trace.load(), TraceCategory::Readback, "read");
+    return state_->backend->transfer({&transfer, 1});
+  });
 }
 
 namespace {
@@ -123,14 +138,11 @@ std::vector<Merging> merge_regions(std::span<const Region> regions) {
   return merged;
 }
 
-}  // namespace
-
-Result<std::vector<std::vector<std::byte>>> Device::read_ranges(
-    std::span<const ReadRange> ranges) const {
-  if (auto ok = state_->check_usable(); !ok) return std::unexpected(ok.error());
+Result<std::vector<std::vector<std::byte>>> read_merged(DeviceState& device,
+                                                        std::span<const ReadRange> ranges) {
   std::vector<Region> regions;
   for (const ReadRange& range : ranges) {
-    const auto region = region_of(*state_, range.buffer, range.offset, range.bytes);
+    const auto region = region_of(device, range.buffer, range.offset, range.bytes);
     if (!region) return std::unexpected(region.error());
     regions.push_back(*region);
   }
@@ -141,9 +153,8 @@ Result<std::vector<std::vector<std::byte>>> Device::read_ranges(
     transfers.push_back({Transfer::Direction::ToHost, m.region, m.bytes.data()});
   }
   if (!transfers.empty()) {
-    const Queue::Turn turn(state_->queues[0]);
-    const TraceSpan span(state_->trace.load(), TraceCategory::Readback, "read ranges");
-    if (auto ok = state_->backend->transfer(transfers); !ok) return std::unexpected(ok.error());
+    const TraceSpan span(device.trace.load(), TraceCategory::Readback, "read ranges");
+    if (auto ok = device.backend->transfer(transfers); !ok) return std::unexpected(ok.error());
   }
   std::vector<std::vector<std::byte>> results;
   for (const Region& r : regions) {
@@ -160,25 +171,35 @@ Result<std::vector<std::vector<std::byte>>> Device::read_ranges(
   return results;
 }
 
+}  // namespace
+
+Result<std::vector<std::vector<std::byte>>> Device::read_ranges(
+    std::span<const ReadRange> ranges) const {
+  return in_turn(*state_, "reading ranges of buffers",
+                 [&] { return read_merged(*state_, ranges); });
+}
+
 Result<void> Device::fill(const Buffer& buffer, std::byte value) const {
-  if (auto ok = state_->check_usable(); !ok) return ok;
-  const auto region = region_of(*state_, &buffer, 0, buffer.bytes());
-  if (!region) return std::unexpected(region.error());
-  if (region->bytes == 0) return {};
-  return submit(*state_, device::Fill{*region, value});
+  return in_turn(*state_, "filling a buffer", [&]() -> Result<void> {
+    const auto region = region_of(*state_, &buffer, 0, buffer.bytes());
+    if (!region) return std::unexpected(region.error());
+    if (region->bytes == 0) return {};
+    return submit(*state_, device::Fill{*region, value});
+  });
 }
 
 Result<void> Device::copy(const Buffer& from, const Buffer& to) const {
-  if (auto ok = state_->check_usable(); !ok) return ok;
-  const auto source = region_of(*state_, &from, 0, from.bytes());
-  if (!source) return std::unexpected(source.error());
-  const auto target = region_of(*state_, &to, 0, from.bytes());
-  if (!target) return std::unexpected(target.error());
-  if (source->buffer == target->buffer)
-    return fail(ErrorCode::InvalidArgument,
-                "a buffer is copied to itself. Fix: leave the copy out, or use two buffers");
-  if (source->bytes == 0) return {};
-  return submit(*state_, device::Copy{*target, *source});
+  return in_turn(*state_, "copying a buffer", [&]() -> Result<void> {
+    const auto source = region_of(*state_, &from, 0, from.bytes());
+    if (!source) return std::unexpected(source.error());
+    const auto target = region_of(*state_, &to, 0, from.bytes());
+    if (!target) return std::unexpected(target.error());
+    if (source->buffer == target->buffer)
+      return fail(ErrorCode::InvalidArgument,
+                  "a buffer is copied to itself. Fix: leave the copy out, or use two buffers");
+    if (source->bytes == 0) return {};
+    return submit(*state_, device::Copy{*target, *source});
+  });
 }
 
 }  // namespace vyre::run

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "run/entry.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
 
@@ -84,21 +85,25 @@ pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route) {
 // ---- opening
 
 Result<Device> Device::open(std::string_view id, DeviceOptions options) {
-  auto backend = device::registry().acquire(id);
-  if (!backend) return std::unexpected(backend.error());
-  return over(std::move(*backend), std::move(options));
+  return enter({"opening device", id}, [&]() -> Result<Device> {
+    auto backend = device::registry().acquire(id);
+    if (!backend) return std::unexpected(backend.error());
+    return over(std::move(*backend), std::move(options));
+  });
 }
 
 Result<Device> Device::open_preferred(const device::SelectionPolicy& policy, DeviceOptions options,
                                       device::Selection* selection) {
-  TraceSpan span(options.trace, TraceCategory::Select, "choose a device");
-  device::Selection chosen;
-  if (selection == nullptr) selection = &chosen;
-  auto backend = device::registry().acquire_preferred(policy, selection);
-  if (span) span.arg("selection", to_string(*selection));
-  if (!backend) return std::unexpected(backend.error());
-  span.arg("device", (*backend)->info().id);
-  return over(std::move(*backend), std::move(options));
+  return enter({"opening a device"}, [&]() -> Result<Device> {
+    TraceSpan span(options.trace, TraceCategory::Select, "choose a device");
+    device::Selection chosen;
+    if (selection == nullptr) selection = &chosen;
+    auto backend = device::registry().acquire_preferred(policy, selection);
+    if (span) span.arg("selection", to_string(*selection));
+    if (!backend) return std::unexpected(backend.error());
+    span.arg("device", (*backend)->info().id);
+    return over(std::move(*backend), std::move(options));
+  });
 }
 
 Device Device::over(std::shared_ptr<device::Backend> backend, DeviceOptions options) {
@@ -163,20 +168,24 @@ plan::Route first_route(const check::CheckedProgram& program, const DispatchConf
 
 Result<CompileResult> Device::compile(const ir::Program& program,
                                       const DispatchConfig& config) const {
-  return compile(ir::Program(program), config);
+  return enter({"copying program", program.name},
+               [&] { return compile(ir::Program(program), config); });
 }
 
 Result<CompileResult> Device::compile(ir::Program&& program, const DispatchConfig& config) const {
-  TraceSpan span(state_->trace.load(), TraceCategory::Check, program.name);
-  auto checked = check::check_valid(std::move(program));
-  span.end();
-  if (!checked) return std::unexpected(checked.error());
-  return compile(std::make_shared<const check::CheckedProgram>(std::move(*checked)), config);
+  return enter({"checking a program"}, [&]() -> Result<CompileResult> {
+    TraceSpan span(state_->trace.load(), TraceCategory::Check, program.name);
+    auto checked = check::check_valid(std::move(program));
+    span.end();
+    if (!checked) return std::unexpected(checked.error());
+    return compile(std::make_shared<const check::CheckedProgram>(std::move(*checked)), config);
+  });
 }
 
 Result<CompileResult> Device::compile(std::shared_ptr<const check::CheckedProgram> program,
                                       const DispatchConfig& config) const {
-  return compile_source(pipeline::make_source(std::move(program)), config);
+  return enter(*state_->backend, {"compiling program", program->program.name},
+               [&] { return compile_source(pipeline::make_source(program), config); });
 }
 
 Result<CompileResult> Device::compile_source(pipeline::Source source,
@@ -222,9 +231,11 @@ Result<CompileResult> Device::compile_source(pipeline::Source source,
 
 Result<Prewarmed> Device::prewarm(std::shared_ptr<const check::CheckedProgram> program,
                                   const DispatchConfig& config) const {
-  auto compiled = compile(std::move(program), config);
-  if (!compiled) return std::unexpected(compiled.error());
-  return Prewarmed{compiled->pipeline.id(), compiled->cache_hit, std::move(compiled->manifest)};
+  return enter({"compiling a program"}, [&]() -> Result<Prewarmed> {
+    auto compiled = compile(std::move(program), config);
+    if (!compiled) return std::unexpected(compiled.error());
+    return Prewarmed{compiled->pipeline.id(), compiled->cache_hit, std::move(compiled->manifest)};
+  });
 }
 
 CacheLookup Device::cache_lookup(std::shared_ptr<const check::CheckedProgram> program,
@@ -238,6 +249,10 @@ CacheLookup Device::cache_lookup(std::shared_ptr<const check::CheckedProgram> pr
 // ---- life
 
 Result<void> Device::prepare() const {
+  return enter({"preparing a device"}, [&] { return echo(); });
+}
+
+Result<void> Device::echo() const {
   if (auto ok = state_->check_usable(); !ok) return ok;
   // A buffer of a few bytes there and back.
   constexpr std::array<std::byte, 4> kSent = {std::byte{1}, std::byte{2}, std::byte{3},
@@ -256,7 +271,7 @@ Result<void> Device::prepare() const {
 
 Result<void> Device::flush() const {
   for (Queue& queue : state_->queues) queue.drain();
-  return state_->check_usable();
+  return enter({"flushing a device"}, [&] { return state_->check_usable(); });
 }
 
 Result<void> Device::shutdown() const {
@@ -271,14 +286,18 @@ bool Device::is_lost() const {
 }
 
 Result<void> Device::recover() const {
-  if (state_->shut_down.load())
-    return fail(ErrorCode::PoisonedState,
-                fmt::format("device `{}` has been shut down. Fix: open it again", info().id));
-  for (Queue& queue : state_->queues) queue.drain();
-  if (auto ok = state_->backend->recover(); !ok) return ok;
-  state_->compiler.clear_memory();
-  state_->recoveries.fetch_add(1);
-  return {};
+  return enter(*state_->backend, {"recovering a device"}, [&]() -> Result<void> {
+    if (state_->shut_down.load())
+      return fail(ErrorCode::PoisonedState,
+                  fmt::format("device `{}` has been shut down. Fix: open it again", info().id));
+    // All turns at once: work that began meanwhile would use handles of both lives.
+    std::array<std::optional<Queue::Turn>, kQueues> turns;
+    for (size_t i = 0; i < kQueues; ++i) turns[i].emplace(state_->queues[i]);
+    if (auto ok = state_->backend->recover(); !ok) return ok;
+    state_->compiler.clear_memory();
+    state_->recoveries.fetch_add(1);
+    return {};
+  });
 }
 
 }  // namespace vyre::run

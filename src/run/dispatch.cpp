@@ -33,15 +33,20 @@ const T* get(const std::optional<std::shared_ptr<const T>>& shared) {
 
 // ---- arguments
 
+Result<void> Dispatch::check_generation() const {
+  const device::Backend& backend = *device_.backend;
+  if (p_.generation == backend.generation()) return {};
+  return fail(ErrorCode::StaleHandle,
+              fmt::format("pipeline `{}` is from generation {} of device `{}`, which is in "
+                          "generation {} since its recovery. Fix: compile it again after "
+                          "recover()",
+                          p_.id, p_.generation, backend.info().id, backend.generation()));
+}
+
 Result<void> Dispatch::take_arguments(const Arguments& arguments) {
   if (auto ok = device_.check_usable(); !ok) return ok;
   const device::Backend& backend = *device_.backend;
-  if (p_.generation != backend.generation())
-    return fail(ErrorCode::StaleHandle,
-                fmt::format("pipeline `{}` is from generation {} of device `{}`, which is in "
-                            "generation {} since its recovery. Fix: compile it again after "
-                            "recover()",
-                            p_.id, p_.generation, backend.info().id, backend.generation()));
+  if (auto ok = check_generation(); !ok) return ok;
   const check::CheckedProgram& checked = *p_.source.program;
   Workspace& w = *lease_;
   const size_t buffers = checked.buffers.size();
@@ -224,10 +229,10 @@ Result<void> Dispatch::shape() {
       auto arena = device_.backend->allocate(w.layout.total);
       if (!arena) {
         Error error = arena.error();
-        error.context.push_back(
-            fmt::format("allocating {} bytes for the buffers and the state of "
-                        "program `{}`",
-                        w.layout.total, p_.source.program->program.name));
+        if (error.code != ErrorCode::DeviceLost)  // of which all get the same error
+          error.context.push_back(
+              fmt::format("allocating {} bytes for the buffers and the state of program `{}`",
+                          w.layout.total, p_.source.program->program.name));
         return std::unexpected(std::move(error));
       }
       w.arena = std::move(*arena);
@@ -372,7 +377,8 @@ Result<void> Dispatch::passes(PlanRunner& runner, Report& report) {
     const auto differs = memory.read_driver_word(DriverWords::kDiffers);
     if (!differs) return std::unexpected(differs.error());
     report.converged = *differs == 0;
-    if (runner.deferred()) runner.take_reports();
+    if (runner.deferred())
+      if (auto ok = runner.take_reports(); !ok) return ok;
   }
   return {};
 }
@@ -391,7 +397,7 @@ Result<void> Dispatch::recorded_passes(PlanRunner& runner, Report& report) {
   if (auto ok = runner.pass(); !ok) return ok;
   memory.compare_snapshots();
   std::get<device::Repeat>(recorder.step(at)).body_steps = recorder.size() - at - 1;
-  std::vector<uint32_t> words;
+  std::vector<uint32_t>& words = lease_->words;
   if (auto ok = memory.read_driver_words(words); !ok) return ok;
   report.iterations = words[DriverWords::kIterations];
   report.converged = words[DriverWords::kIterations + 1] != 0;
@@ -437,6 +443,11 @@ Result<Report> Dispatch::run(Outputs* slots) {
     device_.count(whole);
     return std::unexpected(std::move(whole));
   };
+  // A recovery may have come between prepare() and the turn of this work.
+  if (auto ok = check_generation(); !ok) {
+    w.uses.clear();
+    return std::unexpected(std::move(ok.error()));
+  }
   device_.telemetry.add(TelemetryField::Dispatches);
   if (host_input_bytes_ != 0) device_.telemetry.add(TelemetryField::InputBytes, host_input_bytes_);
   w.recorder.begin(*device_.backend, submit_options());
@@ -459,7 +470,8 @@ Result<Report> Dispatch::run(Outputs* slots) {
   if (slots != nullptr) read_outputs(*slots, stats);
   const bool reports_left = runner.deferred() && !w.recorder.empty();
   if (auto ok = w.recorder.flush(); !ok) return failed(ok.error(), runner.segment());
-  if (reports_left) runner.take_reports();
+  if (reports_left)
+    if (auto ok = runner.take_reports(); !ok) return failed(ok.error(), runner.segment());
   w.recorder.set_host(nullptr);
   w.uses.clear();
   finish(report, stats);

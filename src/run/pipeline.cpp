@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "run/entry.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
 
@@ -72,31 +73,29 @@ class Merged {
   const DispatchConfig* config_;
 };
 
+Doing dispatching(const check::CheckedProgram& program) {
+  return {"dispatching program", program.program.name};
+}
+
 }  // namespace
 
 Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slots,
                                        const DispatchConfig& over) const {
-  const Merged config(state_->config, over);
-  if (auto ok = config.check(); !ok) return std::unexpected(ok.error());
-  const Queue::Turn turn(state_->device->queues[(*config).queue.value_or(0)]);
-  try {
+  return enter(*state_->device->backend, dispatching(program()), [&]() -> Result<Report> {
+    const Merged config(state_->config, over);
+    if (auto ok = config.check(); !ok) return std::unexpected(ok.error());
+    const Queue::Turn turn(state_->device->queues[(*config).queue.value_or(0)]);
     Dispatch dispatch(*state_, *config);
     if (auto ok = dispatch.prepare(arguments); !ok) return std::unexpected(ok.error());
     return dispatch.run(&slots);
-  } catch (const std::bad_alloc&) {
-    return fail(
-        ErrorCode::HostOutOfMemory,
-        fmt::format("the host has no memory left to dispatch program `{}`. Fix: use smaller "
-                    "inputs or outputs, or keep them on the device",
-                    program().program.name));
-  }
+  });
 }
 
 Result<DispatchResult> Pipeline::dispatch(const Arguments& arguments,
                                           const DispatchConfig& over) const {
   DispatchResult result;
   auto report = dispatch_into(arguments, result.outputs, over);
-  if (!report) return std::unexpected(report.error());
+  if (!report) return std::unexpected(std::move(report.error()));
   result.report = std::move(*report);
   return result;
 }
@@ -109,27 +108,30 @@ Result<DispatchResult> Pipeline::dispatch(std::initializer_list<Argument> inputs
 Result<std::vector<Report>> Pipeline::dispatch_batch(std::span<const Arguments> items,
                                                      std::vector<Outputs>& rows,
                                                      const DispatchConfig& over) const {
-  prepare_rows(rows, items.size());
-  std::vector<Report> reports;
-  reports.reserve(items.size());
-  for (size_t i = 0; i < items.size(); ++i) {
-    auto report = dispatch_into(items[i], rows[i], over);
-    if (!report) {
-      Error error = report.error();
-      error.context.push_back(fmt::format("item {} of {} of the batch", i, items.size()));
-      return std::unexpected(std::move(error));
+  return enter(dispatching(program()), [&]() -> Result<std::vector<Report>> {
+    prepare_rows(rows, items.size());
+    std::vector<Report> reports;
+    reports.reserve(items.size());
+    for (size_t i = 0; i < items.size(); ++i) {
+      auto report = dispatch_into(items[i], rows[i], over);
+      if (!report) {
+        Error error = report.error();
+        error.context.push_back(fmt::format("item {} of {} of the batch", i, items.size()));
+        return std::unexpected(std::move(error));
+      }
+      reports.push_back(std::move(*report));
     }
-    reports.push_back(std::move(*report));
-  }
-  return reports;
+    return reports;
+  });
 }
 
 // ---- asynchronous
 
 // Owned by the caller's handle and, until it is done, by the queue (shared, since either may be the
-// last). It keeps pipeline and device alive.
+// last). Until then it keeps pipeline and device alive, too.
 struct PendingState {
   std::shared_ptr<PipelineState> pipeline;
+  std::shared_ptr<const check::CheckedProgram> program;
   DispatchConfig config;
   std::vector<std::vector<std::byte>> inputs;
   std::optional<Dispatch> dispatch;
@@ -145,9 +147,16 @@ struct PendingState {
 
 Result<Pending> Pipeline::dispatch_async(const Arguments& arguments,
                                          const DispatchConfig& over) const {
+  return enter(*state_->device->backend, dispatching(program()),
+               [&] { return post(state_, arguments, over); });
+}
+
+Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
+                               const Arguments& arguments, const DispatchConfig& over) {
   auto state = std::make_shared<PendingState>();
-  state->pipeline = state_;
-  state->config = merge(state_->config, over);
+  state->pipeline = pipeline;
+  state->program = pipeline->source.program;
+  state->config = merge(pipeline->config, over);
   if (auto ok = check_config(state->config); !ok) return std::unexpected(ok.error());
   // The caller's bytes may be gone before the work begins.
   std::vector<Argument> inputs;
@@ -161,21 +170,17 @@ Result<Pending> Pipeline::dispatch_async(const Arguments& arguments,
     inputs.emplace_back(std::span<const std::byte>(state->inputs.back()));
   }
   if (!state->config.cancel) state->config.cancel = &state->cancelled;
-  state->dispatch.emplace(*state_, state->config);
+  state->dispatch.emplace(*pipeline, state->config);
   if (auto ok = state->dispatch->prepare({.inputs = inputs, .outputs = arguments.outputs}); !ok)
     return std::unexpected(ok.error());
-  state_->device->queues[state->config.queue.value_or(0)].post([state]() mutable {
-    std::optional<Result<Report>> report;
-    try {
-      report = state->dispatch->run(&state->outputs);
-    } catch (const std::bad_alloc&) {
-      report = fail(ErrorCode::HostOutOfMemory,
-                    "the host has no memory left for an asynchronous dispatch. Fix: use smaller "
-                    "inputs or outputs");
-    }
+  pipeline->device->queues[state->config.queue.value_or(0)].post([state] {
+    Result<Report> report = enter(*state->pipeline->device->backend, dispatching(*state->program),
+                                  [&] { return state->dispatch->run(&state->outputs); });
+    // Who has waited may close the device, which this is not to hold any more.
+    state->dispatch.reset();
+    state->pipeline.reset();
     {
       const std::scoped_lock lock(state->mutex);
-      state->dispatch.reset();
       state->report = std::move(report);
       state->done = true;
     }
@@ -198,25 +203,28 @@ Result<Report> Pending::wait_into(Outputs& slots, Deadline deadline) {
   if (!state_)
     return fail(ErrorCode::InvalidArgument,
                 "this Pending stands for no dispatch. Fix: wait for what dispatch_async returned");
-  std::unique_lock lock(state_->mutex);
-  const auto done = [&] { return state_->done; };
-  if (deadline == device::kNoDeadline)
-    state_->changed.wait(lock, done);
-  else if (!state_->changed.wait_until(lock, deadline, done))
-    return fail(ErrorCode::Timeout,
-                "the dispatch is not done at the deadline. Fix: wait longer, or cancel() it");
-  if (std::exchange(state_->taken, true))
-    return fail(ErrorCode::InvalidArgument,
-                "the result of this dispatch has been taken. Fix: wait for it once");
-  if (!*state_->report) return std::unexpected(state_->report->error());
-  replace_outputs(slots, std::move(state_->outputs));
-  return std::move(**state_->report);
+  return enter(dispatching(*state_->program), [&]() -> Result<Report> {
+    std::unique_lock lock(state_->mutex);
+    const auto done = [&] { return state_->done; };
+    if (deadline == device::kNoDeadline)
+      state_->changed.wait(lock, done);
+    else if (!state_->changed.wait_until(lock, deadline, done))
+      return fail(ErrorCode::Timeout,
+                  "the dispatch is not done at the deadline. Fix: wait longer, or cancel() it");
+    if (state_->taken)
+      return fail(ErrorCode::InvalidArgument,
+                  "the result of this dispatch has been taken. Fix: wait for it once");
+    // Where there is no memory for the caller's list of slots, it can be waited for again.
+    if (*state_->report) replace_outputs(slots, std::move(state_->outputs));
+    state_->taken = true;
+    return std::move(*state_->report);
+  });
 }
 
 Result<DispatchResult> Pending::wait(Deadline deadline) {
   DispatchResult result;
   auto report = wait_into(result.outputs, deadline);
-  if (!report) return std::unexpected(report.error());
+  if (!report) return std::unexpected(std::move(report.error()));
   result.report = std::move(*report);
   return result;
 }

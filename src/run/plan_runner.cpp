@@ -81,8 +81,7 @@ Result<void> PlanRunner::pass() {
       looked_ = true;
       if (check_stop() == Signal::Stop) return std::unexpected(std::move(*error_));
     }
-    take_reports();
-    return {};
+    return take_reports();
   }
   const Signal signal = steps(plan_.steps);
   if (signal != Signal::Stop && !plan_.whole && can_stop()) {
@@ -95,25 +94,26 @@ Result<void> PlanRunner::pass() {
   return {};
 }
 
-void PlanRunner::take_reports() {
+Result<void> PlanRunner::take_reports() {
   if (plan_.whole) {
     device::Completion& done = recorder_.completion();
     if (!done.whole) {
       if (!plan_.segments[0].program.has_grid_barrier) report_.grid_barriers = 0;
-      return;
+      return {};
     }
     report_.grid_barriers = report_.grid_barriers.value_or(0) + done.whole->phases;
     report_.statements = report_.statements.value_or(0) + done.whole->statements;
     std::ranges::move(done.whole->fixpoints, std::back_inserter(report_.fixpoints));
     std::ranges::move(done.whole->resumed, std::back_inserter(report_.resumed));
-    return;
+    return {};
   }
-  if (!s_.record_loops || plan_.fixpoints.empty() || !decides_) return;
-  if (!m_.read_driver_words(words_)) return;  // the dispatch itself has succeeded
+  if (!s_.record_loops || plan_.fixpoints.empty() || !decides_) return {};
+  if (auto ok = m_.read_driver_words(words_); !ok) return ok;
   for (uint32_t i = 0; i < plan_.fixpoints.size(); ++i)
     if (words_[DriverWords::total(i)] != 0)
       report_.fixpoints.push_back(
           {words_[DriverWords::result(i)], words_[DriverWords::result(i) + 1] != 0});
+  return {};
 }
 
 PlanRunner::Signal PlanRunner::fail(Error error) {
@@ -278,7 +278,7 @@ PlanRunner::Signal PlanRunner::launch(uint32_t index) {
     if (deferred()) return Signal::Go;
     if (auto ok = m_.flush(); !ok) return fail(ok.error());
     if (auto& stop = recorder_.completion().lane_stop) return fail(std::move(stop->error));
-    take_reports();
+    if (auto ok = take_reports(); !ok) return fail(ok.error());
     return Signal::Go;
   }
   const bool ask = segment.tells_live || can_stop() || !plan_.resumes.empty();

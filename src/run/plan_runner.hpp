@@ -35,7 +35,7 @@ class PlanRunner : public device::HostServices {
   [[nodiscard]] bool deferred() const;
   [[nodiscard]] bool records_loops() const { return s_.record_loops; }
   // After the flush of a deferred pass.
-  void take_reports();
+  Result<void> take_reports();
   // The launch that failed or stopped, for the error.
   [[nodiscard]] uint32_t segment() const { return segment_; }
 

@@ -33,7 +33,7 @@ class Queue {
     Queue& queue_;
   };
 
-  // Work must not throw.
+  // Work must not throw. If this does, for want of memory or a thread, nothing was posted.
   void post(std::function<void()> work);
   // Waits until everything that came before has run.
   void drain();

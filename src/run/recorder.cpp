@@ -23,6 +23,7 @@ void Recorder::begin(Backend& backend, const SubmitOptions& options) {
   submissions_ = 0;
   times_ = {};
   failed_segment_.reset();
+  failed_step_.reset();
 }
 
 void Recorder::launch(const Launch& launch, std::span<const Region> arguments, const Entry* entry) {
@@ -63,6 +64,7 @@ Result<void> Recorder::flush() {
     launches_ += completion_.launches;
     if (options_.trace != nullptr) trace();
   } else if (failed < steps_.size()) {
+    failed_step_ = failed;
     if (const auto* launch = std::get_if<Launch>(&steps_[failed]))
       failed_segment_ = launch->segment;
   }

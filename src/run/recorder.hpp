@@ -56,8 +56,9 @@ class Recorder {
   [[nodiscard]] uint64_t launches() const { return launches_; }
   [[nodiscard]] uint64_t submissions() const { return submissions_; }
   [[nodiscard]] const device::Timings& timings() const { return times_.times; }
-  // The segment that failed, if one did.
+  // The segment that failed, if one did, and the step of that flush.
   [[nodiscard]] std::optional<uint32_t> failed_segment() const { return failed_segment_; }
+  [[nodiscard]] std::optional<uint32_t> failed_step() const { return failed_step_; }
 
  private:
   struct Pending {
@@ -77,7 +78,7 @@ class Recorder {
   uint64_t launches_ = 0;
   uint64_t submissions_ = 0;
   TimeSum times_;
-  std::optional<uint32_t> failed_segment_;
+  std::optional<uint32_t> failed_segment_, failed_step_;
 };
 
 }  // namespace vyre::run

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "run/entry.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
 
@@ -20,11 +21,6 @@ struct Item {
   DispatchConfig config;
   std::unique_ptr<Dispatch> dispatch;
 };
-
-Error of_item(Error error, size_t item, size_t items) {
-  error.context.push_back(fmt::format("item {} of {} of the sequence", item, items));
-  return error;
-}
 
 // What comes from the host is uploaded once; a buffer that is written would have to start anew.
 Result<void> check_inputs(const check::CheckedProgram& checked, const Arguments& arguments) {
@@ -49,6 +45,155 @@ Result<void> check_inputs(const check::CheckedProgram& checked, const Arguments&
   return {};
 }
 
+// A sequence while it runs.
+class Sequence {
+ public:
+  Sequence(DeviceState& device, std::span<const SequenceItem> items, uint32_t repeats)
+      : device_(device), items_(items), repeats_(repeats) {}
+
+  // Everything that can be refused.
+  Result<void> prepare(std::span<const std::shared_ptr<PipelineState>> pipelines) {
+    for (size_t i = 0; i < items_.size(); ++i) {
+      Item item;
+      item.pipeline = pipelines[i];
+      if (!item.pipeline || item.pipeline->device.get() != &device_)
+        return std::unexpected(
+            of_item(fail(ErrorCode::StaleHandle,
+                         fmt::format("a pipeline of another device is used with device `{}` "
+                                     "(instance {}). Fix: compile it on this device",
+                                     device_.backend->info().id, device_.backend->instance()))
+                        .error(),
+                    i));
+      item.config = merge(item.pipeline->config, items_[i].config);
+      if (auto ok = check_config(item.config); !ok) return std::unexpected(of_item(ok.error(), i));
+      if (auto ok = check_inputs(*item.pipeline->source.program, items_[i].arguments); !ok)
+        return std::unexpected(of_item(ok.error(), i));
+      list_.push_back(std::move(item));
+    }
+    for (size_t i = 0; i < list_.size(); ++i) {
+      list_[i].dispatch = std::make_unique<Dispatch>(*list_[i].pipeline, list_[i].config);
+      if (auto ok = list_[i].dispatch->prepare(items_[i].arguments); !ok) {
+        complete_error(*device_.backend, {"dispatching program", name_of_item(i)}, ok.error());
+        return std::unexpected(of_item(std::move(ok.error()), i));
+      }
+      deferrable_ = deferrable_ && list_[i].dispatch->deferrable();
+    }
+    return {};
+  }
+
+  Result<SequenceReport> run(std::chrono::steady_clock::time_point start) {
+    return deferrable_ && !list_.empty() ? run_deferred(start) : run_items();
+  }
+
+ private:
+  // Steps from here on, up to the next mark, belong to the item.
+  struct Mark {
+    uint32_t first = 0;
+    size_t item = 0;
+  };
+
+  Error of_item(Error error, size_t item) const {
+    error.context.push_back(fmt::format("item {} of {} of the sequence", item, items_.size()));
+    return error;
+  }
+  const std::string& name_of_item(size_t item) const {
+    return list_[item].pipeline->source.program->program.name;
+  }
+
+  // One after the other, each with all that a dispatch does.
+  Result<SequenceReport> run_items() {
+    SequenceReport report;
+    TimeSum times;
+    for (uint32_t n = 0; n < repeats_; ++n) {
+      for (size_t i = 0; i < list_.size(); ++i) {
+        // Arguments are taken once; the work of a dispatch can be done again.
+        auto ran = list_[i].dispatch->run(nullptr);
+        if (!ran) return std::unexpected(of_item(std::move(ran.error()), i));
+        report.launches += ran->launches;
+        report.submissions += list_[i].dispatch->workspace().recorder.submissions();
+        if (auto ok = times.add(ran->timings); !ok) return std::unexpected(ok.error());
+      }
+    }
+    report.timings = times.times;
+    return report;
+  }
+
+  // All in one list of steps.
+  Result<SequenceReport> run_deferred(std::chrono::steady_clock::time_point start) {
+    SubmitOptions options;
+    options.trace = device_.trace.load();
+    // What a longer timeout allows, the shortest one forbids.
+    std::optional<std::chrono::nanoseconds> timeout;
+    for (const Item& item : list_)
+      if (item.config.timeout && item.config.timeout->count() > 0 &&
+          (!timeout || *item.config.timeout < *timeout))
+        timeout = item.config.timeout;
+    if (timeout) options.deadline = start + *timeout;
+    recorder_.begin(*device_.backend, options);
+    for (Item& item : list_) item.dispatch->record_inputs(recorder_);
+    if (auto ok = record_repeats(); !ok) return std::unexpected(std::move(ok.error()));
+    if (auto ok = flush(); !ok) return std::unexpected(std::move(ok.error()));
+    SequenceReport report;
+    report.launches = recorder_.launches();
+    report.submissions = recorder_.submissions();
+    report.timings = recorder_.timings();
+    device_.telemetry.add(device::TelemetryField::Dispatches, uint64_t{repeats_} * list_.size());
+    // Which item made how many launches is not told; the routes of a sequence are alike.
+    for (size_t i = 0; i < list_.size(); ++i)
+      list_[i].dispatch->count(repeats_, i == 0 ? report.launches : 0);
+    return report;
+  }
+
+  Result<void> record_repeats() {
+    if (repeats_ > 1 && device_.backend->info().capabilities.device_loops) {
+      const uint32_t at = recorder_.size();
+      device::Repeat repeat;
+      repeat.most = repeats_;
+      recorder_.add(repeat);
+      if (auto ok = record_items(); !ok) return ok;
+      std::get<device::Repeat>(recorder_.step(at)).body_steps = recorder_.size() - at - 1;
+      return {};
+    }
+    for (uint32_t n = 0; n < repeats_; ++n) {
+      if (auto ok = record_items(); !ok) return ok;
+      if (recorder_.size() > kMostSteps)
+        if (auto ok = flush(); !ok) return ok;
+    }
+    return {};
+  }
+
+  Result<void> record_items() {
+    Report unused;
+    for (size_t i = 0; i < list_.size(); ++i) {
+      marks_.push_back({recorder_.size(), i});
+      if (auto ok = list_[i].dispatch->record_pass(recorder_, unused); !ok) return ok;
+    }
+    return {};
+  }
+
+  Result<void> flush() {
+    auto ok = recorder_.flush();
+    if (!ok) {
+      size_t item = 0;  // if it is not known
+      for (const Mark& mark : marks_)
+        if (recorder_.failed_step() && mark.first <= *recorder_.failed_step()) item = mark.item;
+      ok = std::unexpected(of_item(
+          list_[item].dispatch->with_context(ok.error(), recorder_.failed_segment().value_or(0)),
+          item));
+    }
+    marks_.clear();
+    return ok;
+  }
+
+  DeviceState& device_;
+  std::span<const SequenceItem> items_;
+  uint32_t repeats_;
+  std::vector<Item> list_;
+  bool deferrable_ = true;
+  Recorder recorder_;
+  std::vector<Mark> marks_;
+};
+
 }  // namespace
 
 Result<SequenceReport> Device::run_sequence(std::span<const SequenceItem> items, uint32_t repeats,
@@ -56,107 +201,28 @@ Result<SequenceReport> Device::run_sequence(std::span<const SequenceItem> items,
                                             std::vector<std::vector<std::byte>>* results) const {
   const auto start = std::chrono::steady_clock::now();
   DeviceState& device = *state_;
-  if (auto ok = device.check_usable(); !ok) return std::unexpected(ok.error());
-  SequenceReport report;
-  {
-    const Queue::Turn turn(device.queues[0]);
-    std::vector<Item> list;
-    bool deferrable = true;
-    SubmitOptions options;
-    options.trace = device.trace.load();
-    for (size_t i = 0; i < items.size(); ++i) {
-      Item item;
-      item.pipeline = items[i].pipeline.state_;
-      if (!item.pipeline || item.pipeline->device != state_)
-        return std::unexpected(of_item(
-            fail(ErrorCode::StaleHandle,
-                 fmt::format("a pipeline of another device is used with device `{}` (instance {}). "
-                             "Fix: compile it on this device",
-                             info().id, device.backend->instance()))
-                .error(),
-            i, items.size()));
-      item.config = merge(item.pipeline->config, items[i].config);
-      if (auto ok = check_config(item.config); !ok)
-        return std::unexpected(of_item(ok.error(), i, items.size()));
-      if (auto ok = check_inputs(*item.pipeline->source.program, items[i].arguments); !ok)
-        return std::unexpected(of_item(ok.error(), i, items.size()));
-      list.push_back(std::move(item));
+  const Doing doing{"running a sequence"};
+  return enter(*device.backend, doing, [&]() -> Result<SequenceReport> {
+    if (auto ok = device.check_usable(); !ok) return std::unexpected(ok.error());
+    Result<SequenceReport> report;
+    {
+      std::vector<std::shared_ptr<PipelineState>> pipelines;
+      for (const SequenceItem& item : items) pipelines.push_back(item.pipeline.state_);
+      const Queue::Turn turn(device.queues[0]);
+      Sequence sequence(device, items, repeats);
+      if (auto ok = sequence.prepare(pipelines); !ok) return std::unexpected(ok.error());
+      report = sequence.run(start);
+      if (!report) return report;
     }
-    for (size_t i = 0; i < list.size(); ++i) {
-      list[i].dispatch = std::make_unique<Dispatch>(*list[i].pipeline, list[i].config);
-      if (auto ok = list[i].dispatch->prepare(items[i].arguments); !ok)
-        return std::unexpected(of_item(ok.error(), i, items.size()));
-      deferrable = deferrable && list[i].dispatch->deferrable();
+    if (results != nullptr) {
+      auto read = read_ranges(ranges);
+      if (!read) return std::unexpected(read.error());
+      *results = std::move(*read);
     }
-    // What a longer timeout allows, the shortest one forbids.
-    std::optional<std::chrono::nanoseconds> timeout;
-    for (const Item& item : list)
-      if (item.config.timeout && item.config.timeout->count() > 0 &&
-          (!timeout || *item.config.timeout < *timeout))
-        timeout = item.config.timeout;
-    if (timeout) options.deadline = start + *timeout;
-
-    Recorder recorder;
-    recorder.begin(*device.backend, options);
-    if (deferrable && !list.empty()) {
-      Report unused;
-      const auto flush = [&]() -> Result<void> {
-        auto ok = recorder.flush();
-        if (ok) return ok;
-        return std::unexpected(
-            list[0].dispatch->with_context(ok.error(), recorder.failed_segment().value_or(0)));
-      };
-      for (Item& item : list) item.dispatch->record_inputs(recorder);
-      const auto record_all = [&]() -> Result<void> {
-        for (Item& item : list)
-          if (auto ok = item.dispatch->record_pass(recorder, unused); !ok) return ok;
-        return {};
-      };
-      if (repeats > 1 && info().capabilities.device_loops) {
-        const uint32_t at = recorder.size();
-        device::Repeat repeat;
-        repeat.most = repeats;
-        recorder.add(repeat);
-        if (auto ok = record_all(); !ok) return std::unexpected(ok.error());
-        std::get<device::Repeat>(recorder.step(at)).body_steps = recorder.size() - at - 1;
-      } else {
-        for (uint32_t n = 0; n < repeats; ++n) {
-          if (auto ok = record_all(); !ok) return std::unexpected(ok.error());
-          if (recorder.size() > kMostSteps)
-            if (auto ok = flush(); !ok) return std::unexpected(ok.error());
-        }
-      }
-      if (auto ok = flush(); !ok) return std::unexpected(ok.error());
-      report.launches = recorder.launches();
-      report.submissions = recorder.submissions();
-      report.timings = recorder.timings();
-      device.telemetry.add(device::TelemetryField::Dispatches, uint64_t{repeats} * list.size());
-      // Which item made how many launches is not told; the routes of a sequence are alike.
-      for (size_t i = 0; i < list.size(); ++i)
-        list[i].dispatch->count(repeats, i == 0 ? report.launches : 0);
-    } else {
-      TimeSum times;
-      for (uint32_t n = 0; n < repeats; ++n) {
-        for (size_t i = 0; i < list.size(); ++i) {
-          // Arguments are taken once; the work of a dispatch can be done again.
-          auto ran = list[i].dispatch->run(nullptr);
-          if (!ran) return std::unexpected(of_item(ran.error(), i, items.size()));
-          report.launches += ran->launches;
-          report.submissions += list[i].dispatch->workspace().recorder.submissions();
-          if (auto ok = times.add(ran->timings); !ok) return std::unexpected(ok.error());
-        }
-      }
-      report.timings = times.times;
-    }
-  }
-  if (results != nullptr) {
-    auto read = read_ranges(ranges);
-    if (!read) return std::unexpected(read.error());
-    *results = std::move(*read);
-  }
-  report.wall_ns = static_cast<uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
-  return report;
+    report->wall_ns = static_cast<uint64_t>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
+    return report;
+  });
 }
 
 }  // namespace vyre::run

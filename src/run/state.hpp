@@ -64,11 +64,15 @@ struct Workspace {
   std::vector<std::span<const std::byte>> by_input;  // by input slot, for resolve_launch
   std::vector<device::Buffer::Use> uses;
   std::vector<uint64_t> output_bytes;  // by output slot
+  std::vector<uint32_t> words;         // of the driver, as they were read last
   Memory memory;
   Recorder recorder;
 };
 
 struct PipelineState {
+  // What is given back comes from destructors, so its place has to be there.
+  PipelineState() { idle.reserve(kMostIdle); }
+
   std::shared_ptr<DeviceState> device;
   pipeline::Source source;
   plan::BindingPlan bindings;
@@ -128,6 +132,8 @@ class Dispatch {
   void count(uint64_t dispatches, uint64_t launches) const;
 
  private:
+  // StaleHandle after a recovery of the device.
+  [[nodiscard]] Result<void> check_generation() const;
   Result<void> take_arguments(const Arguments& arguments);
   Result<void> read_grid();
   Result<void> shape();

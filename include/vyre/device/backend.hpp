@@ -14,6 +14,7 @@
 #include <shared_mutex>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "vyre/base/result.hpp"
@@ -68,7 +69,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
   // A lost device stays lost until recover(); every call gives the error of the loss.
   [[nodiscard]] bool is_lost() const { return lost_.load(std::memory_order_acquire); }
   [[nodiscard]] Result<void> check_usable() const;
-  // Where the loss was noticed, told once by whoever knows.
+  // Where the loss was noticed, told once, by the thread that did; nothing on others.
   void describe_loss(const std::vector<std::string>& context);
   // Starts the device anew. Buffers and loaded artifacts from before are stale.
   Result<void> recover();
@@ -114,7 +115,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
   std::atomic<uint64_t> losses_ = 0;
   mutable std::mutex loss_mutex_;
   Error loss_;
-  bool loss_described_ = false;
+  std::thread::id loss_seen_by_;  // none once it is described
 
  protected:
   using Loaded = LoadedCode;

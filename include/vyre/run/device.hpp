@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver as a C++ user sees it: open a Device, compile a program to a Pipeline, dispatch it on
 // bytes or on buffers that stay on the device. Every form of dispatch is the same path with other
-// fields; all of it may be used from several threads at once.
+// fields; all of it may be used from several threads at once. What returns a Result does not throw
+// (HostOutOfMemory); the rest may throw std::bad_alloc.
 #pragma once
 
 #include <chrono>
@@ -141,6 +142,8 @@ class Pipeline {
  private:
   friend class Device;
   explicit Pipeline(std::shared_ptr<PipelineState> state) : state_(std::move(state)) {}
+  static Result<Pending> post(const std::shared_ptr<PipelineState>& pipeline,
+                              const Arguments& arguments, const DispatchConfig& over);
   std::shared_ptr<PipelineState> state_;
 };
 
@@ -264,6 +267,7 @@ class Device {
  private:
   explicit Device(std::shared_ptr<DeviceState> state) : state_(std::move(state)) {}
   Result<CompileResult> compile_source(pipeline::Source source, const DispatchConfig& config) const;
+  Result<void> echo() const;
   std::shared_ptr<DeviceState> state_;  // shared with the pipelines, which may outlive this handle
 };
 

@@ -130,7 +130,11 @@ struct NullBackend::State {
   void write_down(CallKind kind, Handle handle = {}, uint64_t offset = 0, uint64_t bytes = 0) {
     if (!options.record) return;
     const std::scoped_lock lock(mutex);
-    record.push_back({.kind = kind, .handle = handle, .offset = offset, .bytes = bytes});
+    try {
+      record.push_back({.kind = kind, .handle = handle, .offset = offset, .bytes = bytes});
+    } catch (const std::bad_alloc&) {
+      return;  // the work is not to fail, nor to lose what it made, because of its record
+    }
   }
   void write_down(CallKind kind, const Region& r) { write_down(kind, r.buffer, r.offset, r.bytes); }
 
@@ -297,13 +301,13 @@ Result<void> NullBackend::do_transfer(std::span<const Transfer> transfers) {
 
 Result<Backend::Loaded> NullBackend::do_load(const Artifact& artifact) {
   if (auto ok = state_->call(CallKind::Load); !ok) return std::unexpected(ok.error());
-  const Handle handle = state_->memory.new_handle();
-  state_->code.add(handle, artifact.entries);
-  state_->write_down(CallKind::Load, handle, 0, artifact.code.size());
-  return Loaded{.handle = handle,
+  Loaded loaded{.handle = state_->memory.new_handle(),
                 .max_resident_groups =
                     std::vector<uint64_t>(artifact.entries.size(), state_->options.resident_groups),
                 .native = {}};
+  state_->code.add(loaded.handle, artifact.entries);
+  state_->write_down(CallKind::Load, loaded.handle, 0, artifact.code.size());
+  return loaded;
 }
 
 Result<Ticket> NullBackend::do_submit(const Submission& submission) {
@@ -326,8 +330,9 @@ Result<Ticket> NullBackend::do_submit(const Submission& submission) {
 
 Result<Completion> NullBackend::do_wait(Ticket ticket, Deadline) {
   state_->write_down(CallKind::Wait);
+  auto done = state_->finished.take(ticket);
   if (auto ok = state_->call(CallKind::Wait); !ok) return std::unexpected(ok.error());
-  return state_->finished.take(ticket);
+  return done;
 }
 
 Result<void> NullBackend::do_recover() {

@@ -116,12 +116,12 @@ class Reference : public Backend {
                                             : "comes without its program")));
       kernels.push_back({.entry = entry, .code = oracle::compile(*entry.program, entry.live)});
     }
-    const Handle handle = memory_.new_handle();
-    code_.add(handle, std::move(kernels));
-    return Loaded{.handle = handle,
+    Loaded loaded{.handle = memory_.new_handle(),
                   .max_resident_groups =
                       std::vector<uint64_t>(artifact.entries.size(), options_.resident_groups),
                   .native = {}};
+    code_.add(loaded.handle, std::move(kernels));
+    return loaded;
   }
 
   Result<Ticket> do_submit(const Submission& submission) override {
