@@ -138,8 +138,11 @@ std::shared_ptr<const Variant> Compiler::find_in_memory(const CacheKey& key) {
 }
 
 void Compiler::keep(const std::shared_ptr<const Variant>& variant) {
-  kept_.push_front({variant->key, variant});
-  by_key_[variant->key] = kept_.begin();
+  // Both or none, should memory run out in between.
+  std::list<Kept> one;
+  one.push_front({variant->key, variant});
+  by_key_[variant->key] = one.begin();
+  kept_.splice(kept_.begin(), one);
   kept_bytes_ += variant->code_bytes;
   while (kept_.size() > 1 &&
          (kept_.size() > options_.memory_entries || kept_bytes_ > options_.memory_bytes)) {
@@ -184,10 +187,10 @@ Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy
   if (!found) return found;
   telemetry_.add(found->hit == CacheHit::Yes ? TelemetryField::CacheHits
                                              : TelemetryField::CacheMisses);
-  lock.lock();
+  // A lock of its own, which is gone before `done` takes it again should this throw.
+  const std::scoped_lock again(mutex_);
   audit_.add(found->hit);
   keep(found->variant);
-  lock.unlock();
   return found;
 }
 

@@ -37,7 +37,8 @@ Result<void> submit(DeviceState& device, const device::Step& step) {
 
 }  // namespace
 
-Result<Buffer> Device::allocate(uint64_t bytes) const {
+Result<Buffer> Device::allocate(uint64_t bytes) const try {
+  if (!state_) return no_device();
   if (auto ok = state_->check_usable(); !ok) return std::unexpected(ok.error());
   if (!info().capabilities.resident_buffers)
     return fail(ErrorCode::Unsupported,
@@ -45,6 +46,8 @@ Result<Buffer> Device::allocate(uint64_t bytes) const {
                             "Fix: dispatch with bytes of the host",
                             info().id));
   return state_->backend->allocate(bytes);
+} catch (const std::bad_alloc&) {
+  return no_host_memory("a buffer");
 }
 
 Result<Buffer> Device::upload(std::span<const std::byte> bytes) const {
@@ -60,7 +63,8 @@ Result<void> Device::write(const Buffer& buffer, std::span<const std::byte> byte
   return write_many({&one, 1});
 }
 
-Result<void> Device::write_many(std::span<const Write> writes) const {
+Result<void> Device::write_many(std::span<const Write> writes) const try {
+  if (!state_) return no_device();
   if (auto ok = state_->check_usable(); !ok) return ok;
   std::vector<Transfer> transfers;
   transfers.reserve(writes.size());
@@ -76,16 +80,21 @@ Result<void> Device::write_many(std::span<const Write> writes) const {
   const Queue::Turn turn(state_->queues[0]);
   const TraceSpan span(state_->trace.load(), TraceCategory::Upload, "write");
   return state_->backend->transfer(transfers);
+} catch (const std::bad_alloc&) {
+  return no_host_memory("a transfer");
 }
 
-Result<std::vector<std::byte>> Device::read(const Buffer& buffer) const {
+Result<std::vector<std::byte>> Device::read(const Buffer& buffer) const try {
   std::vector<std::byte> bytes(buffer.bytes());
   if (auto ok = read_range(buffer, 0, bytes); !ok) return std::unexpected(ok.error());
   return bytes;
+} catch (const std::bad_alloc&) {
+  return no_host_memory("the bytes of a buffer");
 }
 
 Result<void> Device::read_range(const Buffer& buffer, uint64_t offset,
-                                std::span<std::byte> to) const {
+                                std::span<std::byte> to) const try {
+  if (!state_) return no_device();
   if (auto ok = state_->check_usable(); !ok) return ok;
   const auto region = region_of(*state_, &buffer, offset, to.size());
   if (!region) return std::unexpected(region.error());
@@ -94,6 +103,8 @@ Result<void> Device::read_range(const Buffer& buffer, uint64_t offset,
   const Queue::Turn turn(state_->queues[0]);
   const TraceSpan span(state_->trace.load(), TraceCategory::Readback, "read");
   return state_->backend->transfer({&transfer, 1});
+} catch (const std::bad_alloc&) {
+  return no_host_memory("a transfer");
 }
 
 namespace {
@@ -126,7 +137,8 @@ std::vector<Merging> merge_regions(std::span<const Region> regions) {
 }  // namespace
 
 Result<std::vector<std::vector<std::byte>>> Device::read_ranges(
-    std::span<const ReadRange> ranges) const {
+    std::span<const ReadRange> ranges) const try {
+  if (!state_) return no_device();
   if (auto ok = state_->check_usable(); !ok) return std::unexpected(ok.error());
   std::vector<Region> regions;
   for (const ReadRange& range : ranges) {
@@ -158,17 +170,23 @@ Result<std::vector<std::vector<std::byte>>> Device::read_ranges(
     }
   }
   return results;
+} catch (const std::bad_alloc&) {
+  return no_host_memory("the bytes of buffers");
 }
 
-Result<void> Device::fill(const Buffer& buffer, std::byte value) const {
+Result<void> Device::fill(const Buffer& buffer, std::byte value) const try {
+  if (!state_) return no_device();
   if (auto ok = state_->check_usable(); !ok) return ok;
   const auto region = region_of(*state_, &buffer, 0, buffer.bytes());
   if (!region) return std::unexpected(region.error());
   if (region->bytes == 0) return {};
   return submit(*state_, device::Fill{*region, value});
+} catch (const std::bad_alloc&) {
+  return no_host_memory("a fill");
 }
 
-Result<void> Device::copy(const Buffer& from, const Buffer& to) const {
+Result<void> Device::copy(const Buffer& from, const Buffer& to) const try {
+  if (!state_) return no_device();
   if (auto ok = state_->check_usable(); !ok) return ok;
   const auto source = region_of(*state_, &from, 0, from.bytes());
   if (!source) return std::unexpected(source.error());
@@ -179,6 +197,8 @@ Result<void> Device::copy(const Buffer& from, const Buffer& to) const {
                 "a buffer is copied to itself. Fix: leave the copy out, or use two buffers");
   if (source->bytes == 0) return {};
   return submit(*state_, device::Copy{*target, *source});
+} catch (const std::bad_alloc&) {
+  return no_host_memory("a copy");
 }
 
 }  // namespace vyre::run

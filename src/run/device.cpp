@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
 
@@ -54,6 +55,7 @@ void DeviceState::count(const Error& error) {
 std::unique_ptr<Workspace> PipelineState::lease() {
   {
     const std::scoped_lock lock(mutex);
+    idle.reserve(kMostIdle);  // a destructor gives back, which must not allocate
     if (!idle.empty()) {
       std::unique_ptr<Workspace> workspace = std::move(idle.back());
       idle.pop_back();
@@ -83,42 +85,52 @@ pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route) {
 
 // ---- opening
 
-Result<Device> Device::open(std::string_view id, DeviceOptions options) {
+Result<Device> Device::open(std::string_view id, DeviceOptions options) try {
   auto backend = device::registry().acquire(id);
   if (!backend) return std::unexpected(backend.error());
   return over(std::move(*backend), std::move(options));
+} catch (const std::bad_alloc&) {
+  return no_host_memory("opening a device");
 }
 
 Result<Device> Device::open_preferred(const device::SelectionPolicy& policy, DeviceOptions options,
-                                      device::Selection* selection) {
+                                      device::Selection* selection) try {
   TraceSpan span(options.trace, TraceCategory::Select, "choose a device");
   auto backend = device::registry().acquire_preferred(policy, selection);
   if (!backend) return std::unexpected(backend.error());
   span.arg("device", (*backend)->info().id);
   return over(std::move(*backend), std::move(options));
+} catch (const std::bad_alloc&) {
+  return no_host_memory("opening a device");
 }
 
 Device Device::over(std::shared_ptr<device::Backend> backend, DeviceOptions options) {
+  if (!backend) return {};
   return Device(std::make_shared<DeviceState>(std::move(backend), options));
 }
 
 const device::BackendInfo& Device::info() const {
+  static const device::BackendInfo kNone;
+  if (!state_) return kNone;
   return state_->backend->info();
 }
 device::Backend& Device::backend() const {
+  VYRE_CHECK(valid());
   return *state_->backend;
 }
 pipeline::Compiler& Device::compiler() const {
+  VYRE_CHECK(valid());
   return state_->compiler;
 }
 pipeline::CacheAudit Device::cache_audit() const {
-  return state_->compiler.audit();
+  return state_ ? state_->compiler.audit() : pipeline::CacheAudit();
 }
 void Device::set_trace(Trace* trace) const {
-  state_->trace = trace;
+  if (state_) state_->trace = trace;
 }
 
 device::TelemetrySnapshot Device::telemetry() const {
+  if (!state_) return {};
   device::TelemetrySnapshot snapshot = state_->telemetry.snapshot();
   snapshot.device_lost = state_->backend->losses();
   snapshot.recoveries = state_->recoveries.load();
@@ -159,21 +171,40 @@ plan::Route first_route(const check::CheckedProgram& program, const DispatchConf
 }  // namespace
 
 Result<CompileResult> Device::compile(const ir::Program& program,
-                                      const DispatchConfig& config) const {
+                                      const DispatchConfig& config) const try {
   return compile(ir::Program(program), config);
+} catch (const std::bad_alloc&) {
+  return no_host_memory("compiling a program");
 }
 
-Result<CompileResult> Device::compile(ir::Program&& program, const DispatchConfig& config) const {
+Result<CompileResult> Device::compile(ir::Program&& program, const DispatchConfig& config) const
+    try {
+  if (!state_) return no_device();
   TraceSpan span(state_->trace.load(), TraceCategory::Check, program.name);
   auto checked = check::check_valid(std::move(program));
   span.end();
   if (!checked) return std::unexpected(checked.error());
-  return compile(std::make_shared<const check::CheckedProgram>(std::move(*checked)), config);
+  return compile(std::move(*checked), config);
+} catch (const std::bad_alloc&) {
+  return no_host_memory("compiling a program");
+}
+
+Result<CompileResult> Device::compile(check::CheckedProgram&& program,
+                                      const DispatchConfig& config) const try {
+  return compile(std::make_shared<const check::CheckedProgram>(std::move(program)), config);
+} catch (const std::bad_alloc&) {
+  return no_host_memory("compiling a program");
 }
 
 Result<CompileResult> Device::compile(std::shared_ptr<const check::CheckedProgram> program,
-                                      const DispatchConfig& config) const {
+                                      const DispatchConfig& config) const try {
+  if (!state_) return no_device();
+  if (!program)
+    return fail(ErrorCode::InvalidArgument,
+                "no program is given to compile. Fix: pass one that check_valid() returned");
   return compile_source(pipeline::make_source(std::move(program)), config);
+} catch (const std::bad_alloc&) {
+  return no_host_memory("compiling a program");
 }
 
 Result<CompileResult> Device::compile_source(pipeline::Source source,
@@ -227,6 +258,7 @@ Result<Prewarmed> Device::prewarm(std::shared_ptr<const check::CheckedProgram> p
 // ---- life
 
 Result<void> Device::prepare() const {
+  if (!state_) return no_device();
   if (auto ok = state_->check_usable(); !ok) return ok;
   // A buffer of a few bytes there and back.
   constexpr std::array<std::byte, 4> kSent = {std::byte{1}, std::byte{2}, std::byte{3},
@@ -244,11 +276,13 @@ Result<void> Device::prepare() const {
 }
 
 Result<void> Device::flush() const {
+  if (!state_) return no_device();
   for (Queue& queue : state_->queues) queue.drain();
   return state_->check_usable();
 }
 
 Result<void> Device::shutdown() const {
+  if (!state_) return no_device();
   state_->shut_down.store(true, std::memory_order_release);
   for (Queue& queue : state_->queues) queue.drain();
   state_->compiler.clear_memory();
@@ -256,10 +290,11 @@ Result<void> Device::shutdown() const {
 }
 
 bool Device::is_lost() const {
-  return state_->backend->is_lost();
+  return state_ && state_->backend->is_lost();
 }
 
 Result<void> Device::recover() const {
+  if (!state_) return no_device();
   if (state_->shut_down.load())
     return fail(ErrorCode::PoisonedState,
                 fmt::format("device `{}` has been shut down. Fix: open it again", info().id));

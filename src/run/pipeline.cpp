@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <condition_variable>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,16 +14,23 @@ namespace vyre::run {
 using device::Deadline;
 
 const std::string& Pipeline::id() const {
+  static const std::string kNone;
+  if (!state_) return kNone;
   return state_->id;
 }
 const check::CheckedProgram& Pipeline::program() const {
+  static const check::CheckedProgram kNone;
+  if (!state_) return kNone;
   return *state_->source.program;
 }
 const plan::BindingPlan& Pipeline::bindings() const {
+  static const plan::BindingPlan kNone;
+  if (!state_) return kNone;
   return state_->bindings;
 }
 
 pipeline::Manifest Pipeline::manifest() const {
+  if (!state_) return {};
   PipelineState& p = *state_;
   const device::BackendInfo& info = p.device->backend->info();
   pipeline::Manifest manifest;
@@ -75,21 +83,19 @@ class Merged {
 }  // namespace
 
 Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slots,
-                                       const DispatchConfig& over) const {
+                                       const DispatchConfig& over) const try {
+  if (!state_) return no_pipeline();
   const Merged config(state_->config, over);
   if (auto ok = config.check(); !ok) return std::unexpected(ok.error());
   const Queue::Turn turn(state_->device->queues[(*config).queue.value_or(0)]);
-  try {
-    Dispatch dispatch(*state_, *config);
-    if (auto ok = dispatch.prepare(arguments); !ok) return std::unexpected(ok.error());
-    return dispatch.run(&slots);
-  } catch (const std::bad_alloc&) {
-    return fail(
-        ErrorCode::HostOutOfMemory,
-        fmt::format("the host has no memory left to dispatch program `{}`. Fix: use smaller "
-                    "inputs or outputs, or keep them on the device",
-                    program().program.name));
-  }
+  Dispatch dispatch(*state_, *config);
+  if (auto ok = dispatch.prepare(arguments); !ok) return std::unexpected(ok.error());
+  return dispatch.run(&slots);
+} catch (const std::bad_alloc&) {
+  return fail(ErrorCode::HostOutOfMemory,
+              fmt::format("the host has no memory left to dispatch program `{}`. Fix: use smaller "
+                          "inputs or outputs, or keep them on the device",
+                          program().program.name));
 }
 
 Result<DispatchResult> Pipeline::dispatch(const Arguments& arguments,
@@ -108,7 +114,7 @@ Result<DispatchResult> Pipeline::dispatch(std::initializer_list<Argument> inputs
 
 Result<std::vector<Report>> Pipeline::dispatch_batch(std::span<const Arguments> items,
                                                      std::vector<Outputs>& rows,
-                                                     const DispatchConfig& over) const {
+                                                     const DispatchConfig& over) const try {
   prepare_rows(rows, items.size());
   std::vector<Report> reports;
   reports.reserve(items.size());
@@ -122,6 +128,8 @@ Result<std::vector<Report>> Pipeline::dispatch_batch(std::span<const Arguments> 
     reports.push_back(std::move(*report));
   }
   return reports;
+} catch (const std::bad_alloc&) {
+  return no_host_memory("a batch");
 }
 
 // ---- asynchronous
@@ -144,7 +152,8 @@ struct PendingState {
 };
 
 Result<Pending> Pipeline::dispatch_async(const Arguments& arguments,
-                                         const DispatchConfig& over) const {
+                                         const DispatchConfig& over) const try {
+  if (!state_) return no_pipeline();
   auto state = std::make_shared<PendingState>();
   state->pipeline = state_;
   state->config = merge(state_->config, over);
@@ -182,6 +191,13 @@ Result<Pending> Pipeline::dispatch_async(const Arguments& arguments,
     state->changed.notify_all();
   });
   return Pending(std::move(state));
+} catch (const std::bad_alloc&) {
+  return no_host_memory("an asynchronous dispatch");
+} catch (const std::system_error& error) {
+  return fail(ErrorCode::HostOutOfMemory,
+              fmt::format("the host gives no thread for an asynchronous dispatch ({}). Fix: use "
+                          "dispatch(), or fewer queues",
+                          error.what()));
 }
 
 bool Pending::is_ready() const {
@@ -194,7 +210,7 @@ void Pending::cancel() {
   if (state_) state_->cancelled = true;
 }
 
-Result<Report> Pending::wait_into(Outputs& slots, Deadline deadline) {
+Result<Report> Pending::wait_into(Outputs& slots, Deadline deadline) try {
   if (!state_)
     return fail(ErrorCode::InvalidArgument,
                 "this Pending stands for no dispatch. Fix: wait for what dispatch_async returned");
@@ -211,6 +227,8 @@ Result<Report> Pending::wait_into(Outputs& slots, Deadline deadline) {
   if (!*state_->report) return std::unexpected(state_->report->error());
   replace_outputs(slots, std::move(state_->outputs));
   return std::move(**state_->report);
+} catch (const std::bad_alloc&) {
+  return no_host_memory("the outputs of an asynchronous dispatch");
 }
 
 Result<DispatchResult> Pending::wait(Deadline deadline) {

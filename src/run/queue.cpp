@@ -41,9 +41,10 @@ Queue::Turn::~Turn() {
 void Queue::post(std::function<void()> work) {
   {
     const std::scoped_lock lock(core_->mutex);
+    // Whatever throws does so before the turn is given, which nobody would ever take.
+    if (!thread_.joinable()) thread_ = std::thread([core = core_] { core->serve(); });
     core_->posted.push_back({core_->given, std::move(work)});
     ++core_->given;
-    if (!thread_.joinable()) thread_ = std::thread([core = core_] { core->serve(); });
   }
   core_->changed.notify_all();
 }

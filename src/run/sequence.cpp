@@ -53,7 +53,9 @@ Result<void> check_inputs(const check::CheckedProgram& checked, const Arguments&
 
 Result<SequenceReport> Device::run_sequence(std::span<const SequenceItem> items, uint32_t repeats,
                                             std::span<const ReadRange> ranges,
-                                            std::vector<std::vector<std::byte>>* results) const {
+                                            std::vector<std::vector<std::byte>>* results) const
+    try {
+  if (!state_) return no_device();
   const auto start = std::chrono::steady_clock::now();
   DeviceState& device = *state_;
   if (auto ok = device.check_usable(); !ok) return std::unexpected(ok.error());
@@ -157,6 +159,8 @@ Result<SequenceReport> Device::run_sequence(std::span<const SequenceItem> items,
   report.wall_ns = static_cast<uint64_t>(
       std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
   return report;
+} catch (const std::bad_alloc&) {
+  return no_host_memory("a sequence");
 }
 
 }  // namespace vyre::run
