@@ -53,4 +53,5 @@ const Registry& registry() {
   add_library(vyre_backends STATIC "${VYRE_GENERATED_DIR}/backend/registry.cpp")
   target_link_libraries(vyre_backends PUBLIC vyre_device ${targets}
                                       PRIVATE $<BUILD_INTERFACE:vyre_options>)
+  vyre_in_library(vyre_backends)
 endfunction()

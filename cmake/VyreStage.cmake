@@ -31,6 +31,9 @@ function(vyre_stage name)
     target_compile_features(${target} PUBLIC cxx_std_23)
     target_link_libraries(${target} PUBLIC ${arg_DEPENDS} ${arg_LINK}
                                     PRIVATE $<BUILD_INTERFACE:vyre_options>)
+    if(NOT name STREQUAL "cli")
+      vyre_in_library(${target} ${arg_LINK})
+    endif()
   else()
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE ${include_dirs})
@@ -44,6 +47,16 @@ function(vyre_stage name)
     vyre_test_program(${target}_test PREFIX "${id}." LABEL unit
                       SOURCES ${tests} LINK ${target} ${arg_TEST_DEPENDS})
   endif()
+endfunction()
+
+# vyre_in_library(<target> [<library from outside>...]): the objects of this static library become a
+# part of libvyre (cmake/VyreLibrary.cmake), which may be a shared library or be linked into one.
+# Calls inside it need not be replaceable from outside, which would keep g++ from inlining them.
+function(vyre_in_library target)
+  set_property(TARGET ${target} PROPERTY POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  set_property(GLOBAL APPEND PROPERTY VYRE_LIBRARY_STAGES ${target})
+  set_property(GLOBAL APPEND PROPERTY VYRE_LIBRARY_WANTED ${ARGN})
 endfunction()
 
 # vyre_test_program(<target> PREFIX <p> LABEL <l> SOURCES <file>... LINK <target>...)

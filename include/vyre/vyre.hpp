@@ -1,19 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one header for users of the C++ library. Everything they need is in namespace vyre.
+// The one header for users of the C++ library. Everything they need is in namespace vyre; the
+// namespaces inside it (vyre::run, vyre::device, vyre::pipeline ...) are stages of the
+// implementation, whose headers say more about what they give. docs/driver.md is the guide.
 #pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <ranges>
+#include <span>
+#include <type_traits>
+#include <vector>
 
 #include "vyre/base/diagnostic.hpp"
 #include "vyre/base/digest.hpp"
 #include "vyre/base/result.hpp"
+#include "vyre/base/trace.hpp"
+#include "vyre/base/version.hpp"
 #include "vyre/check/check.hpp"
+#include "vyre/device/buffer.hpp"
+#include "vyre/device/capabilities.hpp"
+#include "vyre/device/communicator.hpp"
+#include "vyre/device/registry.hpp"
+#include "vyre/device/telemetry.hpp"
 #include "vyre/ir/binary.hpp"
 #include "vyre/ir/builder.hpp"
+#include "vyre/ir/host.hpp"
 #include "vyre/ir/program.hpp"
+#include "vyre/pipeline/audit.hpp"
+#include "vyre/pipeline/manifest.hpp"
 #include "vyre/plan/bindings.hpp"
 #include "vyre/plan/plan.hpp"
+#include "vyre/run/config.hpp"
+#include "vyre/run/device.hpp"
+#include "vyre/run/outputs.hpp"
+#include "vyre/run/program.hpp"
 #include "vyre/text/text.hpp"
 
 namespace vyre {
+
+// ---- programs as text and as values
 
 using ir::BufferKind;
 using ir::Locality;
@@ -27,8 +52,86 @@ using check::check_valid;
 using check::CheckedProgram;
 using ir::decode;
 using ir::encode;
+using run::load_checked;
+using run::parse_checked;
 using text::parse;
 using text::print;
+
+// ---- the driver: devices, pipelines, dispatches
+
+using run::CompileResult;
+using run::Device;
+using run::DeviceOptions;
+using run::Pending;
+using run::Pipeline;
+using run::Prewarmed;
+
+using run::Argument;
+using run::Arguments;
+using run::Choice;
+using run::Cooperative;
+using run::DispatchConfig;
+using run::DispatchResult;
+using run::GridFrom;
+using run::Outputs;
+using run::ProgressFunction;
+using run::Report;
+
+using device::Buffer;
+using run::ReadRange;
+using run::SequenceItem;
+using run::SequenceReport;
+using run::Write;
+
+using device::Deadline;
+using device::kNoDeadline;
+using device::Timings;
+using pipeline::CacheAudit;
+using pipeline::CacheHit;
+using pipeline::Manifest;
+using plan::Route;
+
+// ---- which devices there are
+
+using device::BackendInfo;
+using device::Capabilities;
+using device::Communicator;
+using device::DeviceFacts;
+using device::DeviceProfile;
+using device::registry;
+using device::Selection;
+using device::SelectionPolicy;
+using DeviceKind = device::Kind;
+
+// ---- what they did
+
+using device::DeviceTelemetry;
+using device::TelemetrySnapshot;
+using device::to_json;
+using device::to_prometheus;
+using pipeline::to_json;
+using text::to_json;
+
+// ---- bytes
+
+// A copy of bytes as values of one type, such as an output slot as numbers. Bytes that do not fill
+// a value at the end are left out.
+template <class T>
+  requires std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>
+std::vector<T> to_vector(std::span<const std::byte> bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+
+// The bytes of values, where they are: what Device::upload and write take.
+template <std::ranges::contiguous_range R>
+  requires std::is_trivially_copyable_v<std::ranges::range_value_t<R>>
+std::span<const std::byte> as_bytes(const R& values) {
+  return std::as_bytes(std::span(std::ranges::data(values), std::ranges::size(values)));
+}
+
+// ---- the builder: programs written in C++
 
 // clang-format off
 using build::boolean; using build::u32; using build::i32; using build::u64; using build::i64;

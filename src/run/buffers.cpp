@@ -49,6 +49,7 @@ std::invoke_result_t<Work> in_turn(DeviceState& device, std::string_view what, W
 }  // namespace
 
 Result<Buffer> Device::allocate(uint64_t bytes) const {
+  if (!state_) return no_device();
   return enter(*state_->backend, {"allocating a buffer"}, [&]() -> Result<Buffer> {
     if (auto ok = state_->check_usable(); !ok) return std::unexpected(ok.error());
     if (!info().capabilities.resident_buffers)
@@ -74,6 +75,7 @@ Result<void> Device::write(const Buffer& buffer, std::span<const std::byte> byte
 }
 
 Result<void> Device::write_many(std::span<const Write> writes) const {
+  if (!state_) return no_device();
   return in_turn(*state_, "writing to buffers", [&]() -> Result<void> {
     std::vector<Transfer> transfers;
     transfers.reserve(writes.size());
@@ -101,6 +103,7 @@ Result<std::vector<std::byte>> Device::read(const Buffer& buffer) const {
 
 Result<void> Device::read_range(const Buffer& buffer, uint64_t offset,
                                 std::span<std::byte> to) const {
+  if (!state_) return no_device();
   return in_turn(*state_, "reading a buffer", [&]() -> Result<void> {
     const auto region = region_of(*state_, &buffer, offset, to.size());
     if (!region) return std::unexpected(region.error());
@@ -175,11 +178,13 @@ Result<std::vector<std::vector<std::byte>>> read_merged(DeviceState& device,
 
 Result<std::vector<std::vector<std::byte>>> Device::read_ranges(
     std::span<const ReadRange> ranges) const {
+  if (!state_) return no_device();
   return in_turn(*state_, "reading ranges of buffers",
                  [&] { return read_merged(*state_, ranges); });
 }
 
 Result<void> Device::fill(const Buffer& buffer, std::byte value) const {
+  if (!state_) return no_device();
   return in_turn(*state_, "filling a buffer", [&]() -> Result<void> {
     const auto region = region_of(*state_, &buffer, 0, buffer.bytes());
     if (!region) return std::unexpected(region.error());
@@ -189,6 +194,7 @@ Result<void> Device::fill(const Buffer& buffer, std::byte value) const {
 }
 
 Result<void> Device::copy(const Buffer& from, const Buffer& to) const {
+  if (!state_) return no_device();
   return in_turn(*state_, "copying a buffer", [&]() -> Result<void> {
     const auto source = region_of(*state_, &from, 0, from.bytes());
     if (!source) return std::unexpected(source.error());

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
@@ -107,26 +108,32 @@ Result<Device> Device::open_preferred(const device::SelectionPolicy& policy, Dev
 }
 
 Device Device::over(std::shared_ptr<device::Backend> backend, DeviceOptions options) {
+  if (!backend) return {};
   return Device(std::make_shared<DeviceState>(std::move(backend), options));
 }
 
 const device::BackendInfo& Device::info() const {
+  static const device::BackendInfo kNone;
+  if (!state_) return kNone;
   return state_->backend->info();
 }
 device::Backend& Device::backend() const {
+  VYRE_CHECK(valid());
   return *state_->backend;
 }
 pipeline::Compiler& Device::compiler() const {
+  VYRE_CHECK(valid());
   return state_->compiler;
 }
 pipeline::CacheAudit Device::cache_audit() const {
-  return state_->compiler.audit();
+  return state_ ? state_->compiler.audit() : pipeline::CacheAudit();
 }
 void Device::set_trace(Trace* trace) const {
-  state_->trace = trace;
+  if (state_) state_->trace = trace;
 }
 
 device::TelemetrySnapshot Device::telemetry() const {
+  if (!state_) return {};
   device::TelemetrySnapshot snapshot = state_->telemetry.snapshot();
   snapshot.device_lost = state_->backend->losses();
   snapshot.recoveries = state_->recoveries.load();
@@ -173,17 +180,29 @@ Result<CompileResult> Device::compile(const ir::Program& program,
 }
 
 Result<CompileResult> Device::compile(ir::Program&& program, const DispatchConfig& config) const {
+  if (!state_) return no_device();
   return enter({"checking a program"}, [&]() -> Result<CompileResult> {
     TraceSpan span(state_->trace.load(), TraceCategory::Check, program.name);
     auto checked = check::check_valid(std::move(program));
     span.end();
     if (!checked) return std::unexpected(checked.error());
-    return compile(std::make_shared<const check::CheckedProgram>(std::move(*checked)), config);
+    return compile(std::move(*checked), config);
+  });
+}
+
+Result<CompileResult> Device::compile(check::CheckedProgram&& program,
+                                      const DispatchConfig& config) const {
+  return enter({"compiling a program"}, [&] {
+    return compile(std::make_shared<const check::CheckedProgram>(std::move(program)), config);
   });
 }
 
 Result<CompileResult> Device::compile(std::shared_ptr<const check::CheckedProgram> program,
                                       const DispatchConfig& config) const {
+  if (!state_) return no_device();
+  if (!program)
+    return fail(ErrorCode::InvalidArgument,
+                "no program is given to compile. Fix: pass one that check_valid() returned");
   return enter(*state_->backend, {"compiling program", program->program.name},
                [&] { return compile_source(pipeline::make_source(program), config); });
 }
@@ -249,6 +268,7 @@ CacheLookup Device::cache_lookup(std::shared_ptr<const check::CheckedProgram> pr
 // ---- life
 
 Result<void> Device::prepare() const {
+  if (!state_) return no_device();
   return enter({"preparing a device"}, [&] { return echo(); });
 }
 
@@ -270,11 +290,13 @@ Result<void> Device::echo() const {
 }
 
 Result<void> Device::flush() const {
+  if (!state_) return no_device();
   for (Queue& queue : state_->queues) queue.drain();
   return enter({"flushing a device"}, [&] { return state_->check_usable(); });
 }
 
 Result<void> Device::shutdown() const {
+  if (!state_) return no_device();
   state_->shut_down.store(true, std::memory_order_release);
   for (Queue& queue : state_->queues) queue.drain();
   state_->compiler.clear_memory();
@@ -282,10 +304,11 @@ Result<void> Device::shutdown() const {
 }
 
 bool Device::is_lost() const {
-  return state_->backend->is_lost();
+  return state_ && state_->backend->is_lost();
 }
 
 Result<void> Device::recover() const {
+  if (!state_) return no_device();
   return enter(*state_->backend, {"recovering a device"}, [&]() -> Result<void> {
     if (state_->shut_down.load())
       return fail(ErrorCode::PoisonedState,

@@ -16,4 +16,14 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string message, Position
                                .diagnostics = {}});
 }
 
+// A handle that was only default-constructed or moved from.
+inline std::unexpected<Error> no_device() {
+  return fail(ErrorCode::InvalidArgument,
+              "this Device is empty. Fix: use one that open() or over() returned");
+}
+inline std::unexpected<Error> no_pipeline() {
+  return fail(ErrorCode::InvalidArgument,
+              "this Pipeline is empty. Fix: use one that compile() returned");
+}
+
 }  // namespace vyre::run

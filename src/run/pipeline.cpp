@@ -14,16 +14,23 @@ namespace vyre::run {
 using device::Deadline;
 
 const std::string& Pipeline::id() const {
+  static const std::string kNone;
+  if (!state_) return kNone;
   return state_->id;
 }
 const check::CheckedProgram& Pipeline::program() const {
+  static const check::CheckedProgram kNone;
+  if (!state_) return kNone;
   return *state_->source.program;
 }
 const plan::BindingPlan& Pipeline::bindings() const {
+  static const plan::BindingPlan kNone;
+  if (!state_) return kNone;
   return state_->bindings;
 }
 
 pipeline::Manifest Pipeline::manifest() const {
+  if (!state_) return {};
   PipelineState& p = *state_;
   const device::BackendInfo& info = p.device->backend->info();
   pipeline::Manifest manifest;
@@ -81,6 +88,7 @@ Doing dispatching(const check::CheckedProgram& program) {
 
 Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slots,
                                        const DispatchConfig& over) const {
+  if (!state_) return no_pipeline();
   return enter(*state_->device->backend, dispatching(program()), [&]() -> Result<Report> {
     const Merged config(state_->config, over);
     if (auto ok = config.check(); !ok) return std::unexpected(ok.error());
@@ -147,6 +155,7 @@ struct PendingState {
 
 Result<Pending> Pipeline::dispatch_async(const Arguments& arguments,
                                          const DispatchConfig& over) const {
+  if (!state_) return no_pipeline();
   return enter(*state_->device->backend, dispatching(program()),
                [&] { return post(state_, arguments, over); });
 }

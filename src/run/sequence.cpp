@@ -200,6 +200,7 @@ Result<SequenceReport> Device::run_sequence(std::span<const SequenceItem> items,
                                             std::span<const ReadRange> ranges,
                                             std::vector<std::vector<std::byte>>* results) const {
   const auto start = std::chrono::steady_clock::now();
+  if (!state_) return no_device();
   DeviceState& device = *state_;
   const Doing doing{"running a sequence"};
   return enter(*device.backend, doing, [&]() -> Result<SequenceReport> {

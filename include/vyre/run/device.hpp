@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver as a C++ user sees it: open a Device, compile a program to a Pipeline, dispatch it on
 // bytes or on buffers that stay on the device. Every form of dispatch is the same path with other
-// fields; all of it may be used from several threads at once. What returns a Result does not throw
-// (HostOutOfMemory); the rest may throw std::bad_alloc.
+// fields; all of it may be used from several threads at once.
+//
+// Nothing here throws or aborts for what a caller does wrong: it is an Error. An empty handle (made
+// by a default constructor) is one of these mistakes: calls that give a Result say InvalidArgument,
+// others give something empty. Memory that the host does not have (std::bad_alloc) is
+// HostOutOfMemory, except in the few calls that give no Result. What a caller hands in to be called
+// must not throw.
 #pragma once
 
 #include <chrono>
@@ -104,7 +109,8 @@ class Pending {
   Result<DispatchResult> wait(device::Deadline deadline = device::kNoDeadline);
   // Keeps the caller's slots, as Pipeline::dispatch_into does.
   Result<Report> wait_into(Outputs& slots, device::Deadline deadline = device::kNoDeadline);
-  // The dispatch ends soon, with Timeout.
+  // The dispatch ends soon, with Timeout. A flag given as `cancel` in the config takes the place of
+  // this call.
   void cancel();
 
  private:
@@ -118,6 +124,7 @@ class Pipeline {
  public:
   Pipeline() = default;
 
+  [[nodiscard]] bool valid() const { return state_ != nullptr; }
   [[nodiscard]] const std::string& id() const;  // "<backend>:<digest>"
   [[nodiscard]] pipeline::Manifest manifest() const;
   [[nodiscard]] const check::CheckedProgram& program() const;
@@ -209,17 +216,19 @@ class Device {
   static Result<Device> open_preferred(const device::SelectionPolicy& policy = {},
                                        DeviceOptions options = {},
                                        device::Selection* selection = nullptr);
-  // A device that the caller has opened.
+  // A device that the caller has opened; without one the result is empty.
   static Device over(std::shared_ptr<device::Backend> backend, DeviceOptions options = {});
 
   [[nodiscard]] bool valid() const { return state_ != nullptr; }
   [[nodiscard]] const device::BackendInfo& info() const;
-  [[nodiscard]] device::Backend& backend() const;
+  [[nodiscard]] device::Backend& backend() const;  // needs valid()
 
   // A Program is checked first; a moved one is not copied.
   Result<CompileResult> compile(const ir::Program& program,
                                 const DispatchConfig& config = {}) const;
   Result<CompileResult> compile(ir::Program&& program, const DispatchConfig& config = {}) const;
+  Result<CompileResult> compile(check::CheckedProgram&& program,
+                                const DispatchConfig& config = {}) const;
   Result<CompileResult> compile(std::shared_ptr<const check::CheckedProgram> program,
                                 const DispatchConfig& config = {}) const;
   // Compiles and loads, so that a later compile is a hit; runs nothing.
@@ -261,7 +270,7 @@ class Device {
 
   [[nodiscard]] device::TelemetrySnapshot telemetry() const;
   [[nodiscard]] pipeline::CacheAudit cache_audit() const;
-  [[nodiscard]] pipeline::Compiler& compiler() const;
+  [[nodiscard]] pipeline::Compiler& compiler() const;  // needs valid()
   void set_trace(Trace* trace) const;
 
  private:

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the text of a program to one that a Device compiles, in one call.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "vyre/base/result.hpp"
+#include "vyre/check/check.hpp"
+
+namespace vyre::run {
+
+// Parses and checks. InvalidProgram carries all diagnostics (render_text prints them); its message
+// and position are those of the first error. `file` is only a name, for positions.
+Result<check::CheckedProgram> parse_checked(std::string_view text,
+                                            std::string_view file = "<program>");
+// The same for a file that holds a text or an encoded program. InvalidArgument if it cannot be
+// read.
+Result<check::CheckedProgram> load_checked(const std::filesystem::path& path);
+
+}  // namespace vyre::run

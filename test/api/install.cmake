@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DBUILD=... -DCONSUMER=... -DWORK=... -DCXX=... -DGENERATOR=... -DVERSION=...
+#       -DPKG_CONFIG=... -DLIBDIR=... -P install.cmake
+# Installs a build into a prefix of its own, moves it, and builds and runs the consumer against it:
+# with find_package, then with pkg-config. Nothing of the source tree may be needed.
+cmake_minimum_required(VERSION 3.25)
+
+# run(<what> COMMAND...): ends the test with the output when it fails; the output goes to `out`.
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${what} failed (${status}):\n${text}")
+  endif()
+  set(out "${text}" PARENT_SCOPE)
+endfunction()
+
+function(expect what text wanted)
+  if(NOT text STREQUAL wanted)
+    message(FATAL_ERROR "${what} gave '${text}' instead of '${wanted}'")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE "${WORK}")
+run("the installation" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/first")
+file(RENAME "${WORK}/first" "${WORK}/moved")
+set(prefix "${WORK}/moved")
+
+foreach(file IN ITEMS bin/vyre include/vyre/vyre.hpp include/vyre/base/version.hpp
+        include/vyre/ir/walk.inl ${LIBDIR}/pkgconfig/vyre.pc share/doc/vyre/LICENSE
+        ${LIBDIR}/cmake/vyre/vyre-config.cmake ${LIBDIR}/cmake/vyre/vyre-config-version.cmake)
+  if(NOT EXISTS "${prefix}/${file}")
+    message(FATAL_ERROR "${file} is not installed")
+  endif()
+endforeach()
+run("the installed program" "${prefix}/bin/vyre" --version)
+
+set(wanted "vyre ${VERSION}: 42")
+run("the configuration of the consumer" "${CMAKE_COMMAND}" -S "${CONSUMER}" -B "${WORK}/build"
+    -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_PREFIX_PATH=${prefix}")
+run("the build of the consumer" "${CMAKE_COMMAND}" --build "${WORK}/build")
+run("the consumer" "${WORK}/build/consumer")
+expect("the consumer made with find_package" "${out}" "${wanted}")
+
+set(ENV{PKG_CONFIG_PATH} "${prefix}/${LIBDIR}/pkgconfig")
+run("pkg-config" "${PKG_CONFIG}" --modversion vyre)
+expect("pkg-config --modversion" "${out}" "${VERSION}")
+run("pkg-config" "${PKG_CONFIG}" --cflags --libs vyre)
+separate_arguments(flags UNIX_COMMAND "${out}")
+run("the compiler" "${CXX}" -std=c++23 "${CONSUMER}/main.cpp" -o "${WORK}/consumer" ${flags})
+set(ENV{LD_LIBRARY_PATH} "${prefix}/${LIBDIR}")
+run("the consumer" "${WORK}/consumer")
+expect("the consumer made with pkg-config" "${out}" "${wanted}")
+
+file(REMOVE_RECURSE "${WORK}")
