@@ -92,8 +92,9 @@ Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slot
   return enter(*state_->device->backend, dispatching(program()), [&]() -> Result<Report> {
     const Merged config(state_->config, over);
     if (auto ok = config.check(); !ok) return std::unexpected(ok.error());
+    const auto start = std::chrono::steady_clock::now();
     const Queue::Turn turn(state_->device->queues[(*config).queue.value_or(0)]);
-    Dispatch dispatch(*state_, *config);
+    Dispatch dispatch(*state_, *config, start);
     if (auto ok = dispatch.prepare(arguments); !ok) return std::unexpected(ok.error());
     return dispatch.run(&slots);
   });

@@ -114,8 +114,15 @@ class Lease {
 // One dispatch, in two parts: everything that can be refused, and the work.
 class Dispatch {
  public:
-  Dispatch(PipelineState& pipeline, const DispatchConfig& config)
-      : p_(pipeline), device_(*pipeline.device), config_(config), lease_(pipeline) {}
+  using Time = std::chrono::steady_clock::time_point;
+  // `start` is when the call came in: its timeout and its wall time count the wait for the turn.
+  Dispatch(PipelineState& pipeline, const DispatchConfig& config,
+           Time start = std::chrono::steady_clock::now())
+      : p_(pipeline),
+        device_(*pipeline.device),
+        config_(config),
+        start_(start),
+        lease_(pipeline) {}
 
   // Arguments, launch, route, code, memory.
   Result<void> prepare(const Arguments& arguments);
@@ -155,10 +162,10 @@ class Dispatch {
   PipelineState& p_;
   DeviceState& device_;
   const DispatchConfig& config_;
+  Time start_;
   Lease lease_;
   std::optional<device::Word> grid_from_;
   uint64_t host_input_bytes_ = 0;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace vyre::run
