@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vyre/device/backend.hpp"
 
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "base/check.hpp"
@@ -69,10 +71,16 @@ Result<T> Backend::note_loss(Result<T> result) {
 }
 
 void Backend::describe_loss(const std::vector<std::string>& context) {
-  const std::scoped_lock lock(loss_mutex_);
-  if (!lost_.load(std::memory_order_relaxed) || loss_seen_by_ != std::this_thread::get_id()) return;
-  loss_.context.insert(loss_.context.end(), context.begin(), context.end());
+  constexpr auto kMoment = std::chrono::milliseconds(100);
+  std::unique_lock lock(loss_mutex_);
+  if (!lost_.load(std::memory_order_relaxed) || loss_seen_by_ == std::thread::id()) return;
+  if (loss_seen_by_ == std::this_thread::get_id())
+    loss_.context.insert(loss_.context.end(), context.begin(), context.end());
+  else if (loss_described_.wait_for(lock, kMoment,
+                                    [&] { return loss_seen_by_ == std::thread::id(); }))
+    return;
   loss_seen_by_ = {};
+  loss_described_.notify_all();
 }
 
 Result<Buffer> Backend::allocate(uint64_t bytes, Memory kind) {
@@ -146,6 +154,7 @@ Result<void> Backend::recover() {
   generation_.fetch_add(1, std::memory_order_acq_rel);
   const std::scoped_lock loss_lock(loss_mutex_);
   loss_ = {};
+  loss_seen_by_ = {};
   lost_.store(false, std::memory_order_release);
   return {};
 }

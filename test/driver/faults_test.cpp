@@ -40,6 +40,14 @@ void expect_good_error(const Error& error, ErrorCode code, bool launch) {
   EXPECT_THAT(text, HasSubstr("while running program `"));
 }
 
+// Entries are segments.
+uint64_t last_segment(const backend::NullBackend& backend) {
+  uint64_t segment = 0;
+  for (const NullCall& call : backend.record())
+    if (call.kind == NullCall::Kind::Launch) segment = call.offset;
+  return segment;
+}
+
 void expect_nothing_left(std::shared_ptr<backend::NullBackend>& backend) {
   EXPECT_EQ(backend->live_buffers(), 0U);
   EXPECT_EQ(backend->live_bytes(), 0U);
@@ -134,7 +142,13 @@ TEST_P(Faults, EachLaunch) {
     world.backend->fail_calls_like(NullCall::Kind::Launch, n, injected(ErrorCode::DispatchFailed));
     const auto result = GetParam().run(world);
     EXPECT_EQ(!result, !GetParam().drops);
-    if (!result) expect_good_error(result.error(), ErrorCode::DispatchFailed, true);
+    if (!result) {
+      expect_good_error(result.error(), ErrorCode::DispatchFailed, true);
+      if (!GetParam().varies) {
+        EXPECT_THAT(to_string(result.error()),
+                    HasSubstr(fmt::format("segment {} of ", last_segment(*world.backend))));
+      }
+    }
     again(world);
     if (HasFailure()) return;
   }

@@ -20,7 +20,7 @@ std::atomic<bool> g_all_after = false;
 std::atomic<bool> g_struck = false;
 thread_local bool t_exempt = false;
 
-bool fails_now() {
+[[maybe_unused]] bool fails_now() {
   if (t_exempt) return false;
   if (g_until_failure.load(std::memory_order_relaxed) < 0)
     return g_struck.load(std::memory_order_relaxed) && g_all_after.load(std::memory_order_relaxed);
@@ -29,7 +29,7 @@ bool fails_now() {
   return true;
 }
 
-void* take(size_t bytes, size_t alignment) {
+[[maybe_unused]] void* take(size_t bytes, size_t alignment) {
   g_allocations.fetch_add(1, std::memory_order_relaxed);
   if (fails_now()) return nullptr;
   if (bytes == 0) bytes = 1;
@@ -41,12 +41,12 @@ void* take(size_t bytes, size_t alignment) {
   return memory;
 }
 
-void* take_or_throw(size_t bytes, size_t alignment = 1) {
+[[maybe_unused]] void* take_or_throw(size_t bytes, size_t alignment = 1) {
   if (void* const memory = take(bytes, alignment)) return memory;
   throw std::bad_alloc();
 }
 
-void give(void* memory) {
+[[maybe_unused]] void give(void* memory) {
   if (memory == nullptr) return;
   g_pieces.fetch_sub(1, std::memory_order_relaxed);
   std::free(memory);
@@ -82,6 +82,13 @@ bool FailingHeap::struck() {
 
 }  // namespace vyre::driver_test
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define VYRE_NO_HEAP
+#endif
+#endif
+
+#ifndef VYRE_NO_HEAP
 using vyre::driver_test::give;
 using vyre::driver_test::take;
 using vyre::driver_test::take_or_throw;
@@ -108,3 +115,4 @@ void operator delete[](void* p, const std::nothrow_t&) noexcept { give(p); }
 void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { give(p); }
 void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { give(p); }
 // clang-format on
+#endif

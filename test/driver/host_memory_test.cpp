@@ -15,6 +15,7 @@ using testing::HasSubstr;
 class HostMemory : public testing::TestWithParam<Scenario> {
  protected:
   void SetUp() override {
+    if (!kOwnHeap) GTEST_SKIP() << "not under ThreadSanitizer";
     World world(GetParam().options);
     const auto bytes = GetParam().run(world);
     ASSERT_TRUE(bytes);

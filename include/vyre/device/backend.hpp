@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -69,7 +70,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
   // A lost device stays lost until recover(); every call gives the error of the loss.
   [[nodiscard]] bool is_lost() const { return lost_.load(std::memory_order_acquire); }
   [[nodiscard]] Result<void> check_usable() const;
-  // Where the loss was noticed, told once, by the thread that did; nothing on others.
+  // Where the loss was noticed, told once, by the thread that did. Others wait for it, a moment at
+  // most, so that everybody gets the same error.
   void describe_loss(const std::vector<std::string>& context);
   // Starts the device anew. Buffers and loaded artifacts from before are stale.
   Result<void> recover();
@@ -116,6 +118,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
   mutable std::mutex loss_mutex_;
   Error loss_;
   std::thread::id loss_seen_by_;  // none once it is described
+  std::condition_variable loss_described_;
 
  protected:
   using Loaded = LoadedCode;
