@@ -118,11 +118,7 @@ class Dispatch {
   // `start` is when the call came in: its timeout and its wall time count the wait for the turn.
   Dispatch(PipelineState& pipeline, const DispatchConfig& config,
            Time start = std::chrono::steady_clock::now())
-      : p_(pipeline),
-        device_(*pipeline.device),
-        config_(config),
-        start_(start),
-        lease_(pipeline) {}
+      : p_(pipeline), device_(*pipeline.device), config_(config), start_(start), lease_(pipeline) {}
 
   // Arguments, launch, route, code, memory.
   Result<void> prepare(const Arguments& arguments);
