@@ -99,6 +99,7 @@ class Faults : public testing::TestWithParam<Scenario> {
 
   // Everything fails at once, with the same error and without the device.
   void lost(World& world, const Error& first) {
+    EXPECT_FALSE(world.device.flush());  // what was on the device already
     const uint64_t calls = world.backend->calls();
     const auto start = std::chrono::steady_clock::now();
     const auto result = GetParam().run(world);
