@@ -314,17 +314,12 @@ Result<Report> Dispatch::run(Outputs* slots) {
   TraceSpan span(device_.trace.load(std::memory_order_relaxed), TraceCategory::Dispatch,
                  p_.source.program->program.name);
   const auto failed = [&](const Error& error, uint32_t segment) {
-    // What uses the buffers is over; the next dispatch starts clean.
-    w.uses.clear();
     Error whole = with_context(error, w.recorder.failed_segment().value_or(segment));
     device_.count(whole);
     return std::unexpected(std::move(whole));
   };
   // A recovery may have come between prepare() and the turn of this work.
-  if (auto ok = check_generation(); !ok) {
-    w.uses.clear();
-    return std::unexpected(std::move(ok.error()));
-  }
+  if (auto ok = check_generation(); !ok) return std::unexpected(std::move(ok.error()));
   device_.telemetry.add(TelemetryField::Dispatches);
   if (host_input_bytes_ != 0) device_.telemetry.add(TelemetryField::InputBytes, host_input_bytes_);
   w.recorder.begin(*device_.backend, submit_options());
@@ -350,7 +345,6 @@ Result<Report> Dispatch::run(Outputs* slots) {
   if (reports_left)
     if (auto ok = runner.take_reports(); !ok) return failed(ok.error(), runner.segment());
   w.recorder.set_host(nullptr);
-  w.uses.clear();
   finish(report, stats);
   if (span) {
     span.arg("route", plan::name_of(report.route));
@@ -408,6 +402,8 @@ void Dispatch::count(uint64_t dispatches, uint64_t launches) const {
 bool Dispatch::deferrable() const {
   Report unused;
   if (iterations() > 1 || config_.grid_from || config_.trap_handler || at_host()) return false;
+  // Of a submission for all items nobody could stop, or hear of, just this one.
+  if (config_.cancel || config_.progress) return false;
   // deferred() reads the plan and the setup only.
   return PlanRunner(runner_setup(), lease_->memory, lease_->recorder, unused).deferred();
 }

@@ -121,6 +121,17 @@ TEST(Pipelines, TopLevelStatementsNeedARegion) {
   EXPECT_THAT(to_string(compiled.error()), HasSubstr("region"));
 }
 
+// D-PIPE.1: a device that this build cannot generate code for.
+TEST(Pipelines, AnUnknownFormatIsRefused) {
+  backend::NullOptions options;
+  options.info.capabilities.formats = {device::Format::Ptx, device::Format::Cubin};
+  const auto compiled = Fake(options).device.compile(program(kEcho));
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.error().code, ErrorCode::Unsupported);
+  EXPECT_THAT(compiled.error().message, HasSubstr("loads ptx,cubin"));
+  EXPECT_THAT(compiled.error().message, HasSubstr("Fix:"));
+}
+
 // D-PIPE.1
 TEST(Pipelines, TheEmptyProgramReturnsNothing) {
   const auto result = compile(reference(), "program empty { workgroup 1; over 1; }").dispatch({});

@@ -46,7 +46,7 @@ Result<void> PlanRunner::record(const Steps& list) {
           return {};
         },
         [&](const FixpointStep& x) { return record_fixpoint(x); },
-        [](const ResumeStep&) -> Result<void> { return {}; },  // can_record() excludes these
+        [](const ResumeStep&) -> Result<void> { return {}; },  // such plans are not recorded
         [](const CollectiveStep&) -> Result<void> { return {}; },
         [](const CopyStep&) -> Result<void> { return {}; });
     if (!recorded) return recorded;

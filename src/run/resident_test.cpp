@@ -145,6 +145,47 @@ TEST(Resident, FreeingInFlightWaits) {
   EXPECT_EQ(of_kind(*fake.backend, NullCall::Kind::Release).size(), 1U);
 }
 
+// D-RES.1, D-RES.3: also between the repeats of a sequence that returns to the host.
+TEST(Resident, FreeingDuringASequenceWaitsForItsEnd) {
+  auto options = split_options();
+  std::atomic<uint32_t> started = 0;
+  std::atomic<bool> go = false;
+  options.on_launch = [&](const NullLaunch&) -> Result<void> {
+    // The second repeat is held, when the first is over.
+    if (++started == 2)
+      while (!go) std::this_thread::yield();
+    return {};
+  };
+  Fake fake(options);
+  const std::atomic<bool> never = false;
+  const Pipeline pipeline =
+      compile(fake.device, R"(program touch {
+    workgroup 1;
+    inout a : u32[];
+    a[0] = 1;
+  })",
+              {.cancel = &never});  // so that every item is a submission of its own
+  auto buffer = std::make_unique<Buffer>(*fake.device.allocate(4));
+  const std::vector<Argument> inputs = {*buffer};
+  const std::vector<SequenceItem> items = {{pipeline, {.inputs = inputs}}};
+  std::thread running([&] {
+    const auto report = fake.device.run_sequence(items, 2, {}, nullptr);
+    ASSERT_TRUE(report) << to_string(report.error());
+    EXPECT_EQ(report->submissions, 2U);
+  });
+  while (started < 2) std::this_thread::yield();
+  std::atomic<bool> freed = false;
+  std::thread freeing([&] {
+    buffer.reset();
+    freed = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(freed);
+  go = true;
+  running.join();
+  freeing.join();
+}
+
 constexpr std::string_view kThree = R"(program three {
   workgroup 1;
   over 1;

@@ -62,9 +62,9 @@ struct Workspace {
   std::vector<device::Region> resident;              // by BufferId
   std::vector<std::span<const std::byte>> given;     // by BufferId
   std::vector<std::span<const std::byte>> by_input;  // by input slot, for resolve_launch
-  std::vector<device::Buffer::Use> uses;
-  std::vector<uint64_t> output_bytes;  // by output slot
-  std::vector<uint32_t> words;         // of the driver, as they were read last
+  std::vector<device::Buffer::Use> uses;             // until the workspace is given back
+  std::vector<uint64_t> output_bytes;                // by output slot
+  std::vector<uint32_t> words;                       // of the driver, as they were read last
   Memory memory;
   Recorder recorder;
 };
