@@ -5,11 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "vyre/base/digest.hpp"
+#include "vyre/base/result.hpp"
 #include "vyre/check/check.hpp"
 #include "vyre/device/capabilities.hpp"
 
@@ -21,6 +23,8 @@ struct SharedEdge {
   bool restore = false;
   bool save = false;  // when all lanes of the workgroup are done
 };
+
+struct KernelStop;
 
 // One kernel.
 struct Entry {
@@ -40,6 +44,8 @@ struct Entry {
   // By argument, may be empty: lanes that store to one element have to store the same value. A
   // device may hold the program to it.
   std::vector<bool> agreed = {};
+  // Compiled code: what a stop means, with its place in the source. May be empty.
+  std::function<Error(const KernelStop& stop)> explain = {};
 };
 
 struct Artifact {
