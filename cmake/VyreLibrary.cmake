@@ -12,6 +12,7 @@ include(GNUInstallDirs)
 # What the objects need when they are linked: <target>=<name for pkg-config>. Others that a stage
 # names are headers only.
 set(VYRE_LIBRARY_LINKS fmt::fmt=fmt PkgConfig::SODIUM=libsodium)
+# LLVM has no pkg-config file; its targets are named in cmake/VyreLlvm.cmake.
 set(VYRE_HEADER_ONLY_LINKS nlohmann_json::nlohmann_json)
 
 # vyre_library(): the target vyre_library (libvyre.a, or libvyre.so with VYRE_SHARED), known as
@@ -46,6 +47,8 @@ function(vyre_library)
     target_link_libraries(vyre_library PRIVATE ${target})
     list(APPEND known ${target})
   endforeach()
+  target_link_libraries(vyre_library PRIVATE ${VYRE_LLVM_TARGET})
+  list(APPEND known ${VYRE_LLVM_TARGET})
   foreach(target IN LISTS wanted)
     if(NOT target IN_LIST known AND NOT target IN_LIST VYRE_HEADER_ONLY_LINKS)
       message(FATAL_ERROR "a stage links ${target}, of which users of libvyre would not know. Fix: "
@@ -85,6 +88,11 @@ function(vyre_install)
     set(VYRE_PC_REQUIRES "Requires.private")
   endif()
   string(APPEND VYRE_PC_REQUIRES ": ${names}")
+  # What pkg-config cannot ask of LLVM itself.
+  set(VYRE_PC_LIBS "")
+  if(NOT VYRE_SHARED AND NOT VYRE_LLVM_STATIC)
+    set(VYRE_PC_LIBS " -L${LLVM_LIBRARY_DIR} -lLLVM-${LLVM_VERSION_MAJOR}")
+  endif()
   # Relative to the file itself, so that the installed tree may be moved.
   file(RELATIVE_PATH VYRE_PC_PREFIX "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
   configure_file("${PROJECT_SOURCE_DIR}/cmake/vyre.pc.in" "${made}/vyre.pc" @ONLY)

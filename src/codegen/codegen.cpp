@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/llvm/cpu.hpp"
 #include "vyre/ir/binary.hpp"
 
 namespace vyre::codegen {
@@ -49,7 +50,8 @@ std::vector<std::byte> emit_programs(const plan::Plan& plan) {
 }  // namespace
 
 Result<Format> choose_format(const device::FormatSet& formats, std::string_view device) {
-  if (formats.contains(Format::Program)) return Format::Program;
+  for (const Format format : {Format::Program, Format::Object})
+    if (formats.contains(format)) return format;
   return unsupported(
       fmt::format("device `{}` loads {}, and this build generates code for none of these. Fix: use "
                   "a build with the code generator of this device, or another device",
@@ -57,7 +59,7 @@ Result<Format> choose_format(const device::FormatSet& formats, std::string_view 
 }
 
 std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& plan,
-                                      std::string_view program_name) {
+                                      std::string_view program_name, const Target& target) {
   std::vector<device::Entry> entries;
   for (size_t i = 0; i < plan->segments.size(); ++i) {
     const plan::Segment& segment = plan->segments[i];
@@ -78,17 +80,45 @@ std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& p
     entry.program = std::shared_ptr<const check::CheckedProgram>(plan, &segment.program);
     entry.live = segment.live;
     entry.whole = plan->whole;
+    if (target.format == Format::Object)
+      entry.explain = [plan, i, checked = target.checked](const device::KernelStop& stop) {
+        return explain_stop(*plan, static_cast<uint32_t>(i), checked, stop);
+      };
     entries.push_back(std::move(entry));
   }
   return entries;
 }
 
-Result<std::vector<std::byte>> emit(Format format, const plan::Plan& plan) {
-  if (format == Format::Program) return emit_programs(plan);
+Result<std::vector<std::byte>> emit(const Target& target, const plan::Plan& plan) {
+  if (target.format == Format::Program) return emit_programs(plan);
+  if (target.format == Format::Object) return host_code(plan, target.checked, HostListing::Object);
   return unsupported(
       fmt::format("there is no code generator for format `{}`. Fix: use another "
                   "device",
-                  name_of(format)));
+                  name_of(target.format)));
+}
+
+std::string_view name_of(Listing listing) {
+  switch (listing) {
+    case Listing::Llvm: return "llvm";
+    case Listing::Asm: return "asm";
+    case Listing::Ptx: return "ptx";
+    case Listing::Spirv: return "spirv";
+    case Listing::Cubin: return "cubin";
+  }
+  return "";
+}
+
+Result<std::string> list_code(Listing listing, const Target& target, const plan::Plan& plan) {
+  if (target.format != Format::Object || (listing != Listing::Llvm && listing != Listing::Asm))
+    return unsupported(fmt::format(
+        "code of format `{}` has no listing `{}`. Fix: {}", name_of(target.format),
+        name_of(listing),
+        target.format == Format::Object ? "ask for llvm or asm" : "use another device"));
+  auto code = host_code(plan, target.checked,
+                        listing == Listing::Llvm ? HostListing::Llvm : HostListing::Assembly);
+  if (!code) return std::unexpected(code.error());
+  return std::string(reinterpret_cast<const char*>(code->data()), code->size());
 }
 
 }  // namespace vyre::codegen

@@ -13,12 +13,26 @@
 
 namespace vyre::codegen {
 
+// What code is made for.
+struct Target {
+  device::Format format = device::Format::Program;
+  uint32_t subgroup_size = 0;
+  bool checked = false;  // accesses out of bounds stop a lane
+};
+
 // The format made for a device that takes these, best first.
 Result<device::Format> choose_format(const device::FormatSet& formats, std::string_view device);
 
 std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& plan,
-                                      std::string_view program_name);
+                                      std::string_view program_name, const Target& target);
 
-Result<std::vector<std::byte>> emit(device::Format format, const plan::Plan& plan);
+// CompileFailed; Unsupported for a target that no generator knows.
+Result<std::vector<std::byte>> emit(const Target& target, const plan::Plan& plan);
+
+// Code as people read it.
+enum class Listing : uint8_t { Llvm, Asm, Ptx, Spirv, Cubin };
+std::string_view name_of(Listing listing);
+// Unsupported for a listing that the target's code does not have.
+Result<std::string> list_code(Listing listing, const Target& target, const plan::Plan& plan);
 
 }  // namespace vyre::codegen

@@ -320,6 +320,18 @@ Error zero_passes_error(uint32_t lane, Position at) {
           .diagnostics = {}};
 }
 
+Error out_of_bounds_error(uint32_t lane, std::string_view memory, std::string_view index,
+                          uint64_t count, Position at) {
+  return {.code = ErrorCode::OutOfBounds,
+          .message = fmt::format(
+              "lane {} accesses `{}`[{}], which has {} element{}. Fix: guard the access, or run "
+              "without checked mode to let it read 0 and drop what it writes",
+              lane, memory, index, count, count == 1 ? "" : "s"),
+          .context = {},
+          .at = std::move(at),
+          .diagnostics = {}};
+}
+
 Position Machine::position(Pc pc) const {
   const ExprId expr = code_.exprs[pc];
   const Program& p = checked_.program;
@@ -339,17 +351,11 @@ Error Machine::stop_error() const {
           {.tag = stop_->tag, .value = stop_->value, .lane = stop_->lane, .at = error.at});
     case Stop::Kind::FixpointZero: return zero_passes_error(stop_->lane, error.at);
     case Stop::Kind::OutOfBounds: {
-      error.code = ErrorCode::OutOfBounds;
       const Memory m = code_.memories[stop_->memory].memory;
       const std::string& name = m.kind == Memory::Kind::Buffer  ? p[m.buffer()].name
                                 : m.kind == Memory::Kind::Table ? p[m.table()].name
                                                                 : p[m.local()].name;
-      error.message = fmt::format(
-          "lane {} accesses `{}`[{}], which has {} element{}. Fix: guard the access, or run "
-          "without "
-          "checked mode to let it read 0 and drop what it writes",
-          stop_->lane, name, to_text(stop_->index), stop_->count, stop_->count == 1 ? "" : "s");
-      break;
+      return out_of_bounds_error(stop_->lane, name, to_text(stop_->index), stop_->count, error.at);
     }
   }
   return error;

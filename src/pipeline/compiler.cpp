@@ -218,7 +218,10 @@ Result<Compiler::Found> Compiler::make(const Source& source, const Policy& polic
   variant->plan = std::make_shared<const plan::Plan>(std::move(*planned));
   device::Artifact artifact;
   artifact.format = *format;
-  artifact.entries = codegen::entries_of(variant->plan, name);
+  const codegen::Target target{.format = *format,
+                               .subgroup_size = info.capabilities.subgroup_size,
+                               .checked = policy.checked};
+  artifact.entries = codegen::entries_of(variant->plan, name, target);
   artifact.key = key.combined();
 
   CacheHit hit = CacheHit::No;
@@ -245,7 +248,7 @@ Result<Compiler::Found> Compiler::make(const Source& source, const Policy& polic
   }
   if (hit == CacheHit::No) {
     const TraceSpan span(trace, TraceCategory::Compile, name);
-    auto code = codegen::emit(*format, *variant->plan);
+    auto code = codegen::emit(target, *variant->plan);
     if (!code) return std::unexpected(code.error());
     artifact.code = std::move(*code);
   }

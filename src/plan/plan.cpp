@@ -220,7 +220,7 @@ Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& 
   return plan;
 }
 
-Result<Plan> cut_workgroup(const check::CheckedProgram& checked) {
+Result<Plan> cut_workgroup(const check::CheckedProgram& checked, bool accesses_end_lanes) {
   Draft d(checked);
   const CutPoints cuts{Scope::Workgroup, false};
   Plan plan;
@@ -232,8 +232,10 @@ Result<Plan> cut_workgroup(const check::CheckedProgram& checked) {
   const BufferId control = d.add_hidden(std::move(control_words));
   normalise(d, cuts);
   Tree tree = cut(d, cuts);
-  analyse(d, tree, false);
-  if (!make_segments(d, tree, cuts, {}, control, nullptr, plan))
+  analyse(d, tree, accesses_end_lanes);
+  PlanOptions options;
+  options.checked = accesses_end_lanes;
+  if (!make_segments(d, tree, cuts, options, control, nullptr, plan))
     return std::unexpected(too_large(plan.segments.size()));
   return plan;
 }

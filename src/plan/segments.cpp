@@ -487,6 +487,7 @@ class SegmentMaker {
             step.dst_type = d_.type_of(x.dst);
             step.src_type = d_.type_of(x.src);
             step.count_type = d_.type_of(x.count);
+            step.at = d_.p.position_of(x.stmt);
             out.push_back({step});
           });
     return out;

@@ -39,6 +39,9 @@ using vyre::TrapReport;
 // What ends a dispatch when nobody resumes a trap, and when a fixpoint is asked for 0 passes.
 Error trapped_error(const TrapReport& report);
 Error zero_passes_error(uint32_t lane, Position at);
+// What ends it in checked mode. The index as text: it may be a number of any integer type.
+Error out_of_bounds_error(uint32_t lane, std::string_view memory, std::string_view index,
+                          uint64_t count, Position at);
 
 struct Progress {
   uint64_t statements = 0;       // executed so far, over all lanes

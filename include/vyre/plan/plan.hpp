@@ -184,6 +184,7 @@ struct CopyStep {
   ir::BufferId dst, src;  // of the program that was cut
   uint32_t dst_word = 0, src_word = 0, count_word = 0;
   ir::Type dst_type = ir::Type::U32, src_type = ir::Type::U32, count_type = ir::Type::U32;
+  Position at;
 };
 struct Step {
   std::variant<LaunchStep, PhaseStep, BranchStep, LoopStep, FixpointStep, ResumeStep,
@@ -238,8 +239,8 @@ Plan whole_plan(const check::CheckedProgram& checked);
 
 // Scope workgroup: the phases between workgroup barriers of a segment (or of any program without a
 // grid barrier), for backends that run the lanes of a workgroup one after the other. Shared buffers
-// become arguments.
-Result<Plan> cut_workgroup(const check::CheckedProgram& checked);
+// become arguments. `accesses_end_lanes`: checked mode, in which an access out of bounds does.
+Result<Plan> cut_workgroup(const check::CheckedProgram& checked, bool accesses_end_lanes = false);
 
 // ---- how much memory
 

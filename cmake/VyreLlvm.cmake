@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# LLVM 19, by Debian's package: the shared library, or with VYRE_LLVM_STATIC the archives, for a
+# program or a libvyre.so that runs where LLVM is not installed.
+option(VYRE_LLVM_STATIC "Link LLVM's archives instead of libLLVM.so" OFF)
+
+# The version file of the package wants a minor number, too.
+find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19)
+
+set(VYRE_LLVM_TARGET LLVM)
+if(VYRE_LLVM_STATIC)
+  llvm_map_components_to_libnames(VYRE_LLVM_TARGET
+    core support passes target native nativecodegen NVPTX)
+endif()
+
+# vyre_use_llvm(<target>): LLVM's headers, as those of a system library.
+function(vyre_use_llvm target)
+  separate_arguments(definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+  target_compile_options(${target} PRIVATE ${definitions})
+  target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
+endfunction()

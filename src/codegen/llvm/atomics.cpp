@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Atomics. Memory that no other thread sees (shared memory of a workgroup, which one thread runs)
+// needs plain operations only. Lanes of a block take their turns one after the other, unless
+// nobody looks at what they find and their operands can be combined first.
+#include "base/check.hpp"
+#include "codegen/llvm/lane_code.hpp"
+
+namespace vyre::codegen {
+
+using namespace ir;
+namespace in = llvm::Intrinsic;
+
+namespace {
+
+llvm::AtomicOrdering ordering(MemoryOrder order) {
+  switch (order) {
+    case MemoryOrder::Relaxed: return llvm::AtomicOrdering::Monotonic;
+    case MemoryOrder::Acquire: return llvm::AtomicOrdering::Acquire;
+    case MemoryOrder::Release: return llvm::AtomicOrdering::Release;
+    case MemoryOrder::AcqRel: return llvm::AtomicOrdering::AcquireRelease;
+  }
+  return llvm::AtomicOrdering::Monotonic;
+}
+
+// A failed exchange only loads.
+llvm::AtomicOrdering failure_ordering(MemoryOrder order) {
+  return order == MemoryOrder::Acquire || order == MemoryOrder::AcqRel
+             ? llvm::AtomicOrdering::Acquire
+             : llvm::AtomicOrdering::Monotonic;
+}
+
+llvm::AtomicRMWInst::BinOp rmw(AtomicOp op, Type type) {
+  using R = llvm::AtomicRMWInst;
+  switch (op) {
+    case AtomicOp::Add: return is_float(type) ? R::FAdd : R::Add;
+    case AtomicOp::Sub: return R::Sub;
+    case AtomicOp::Min: return is_signed(type) ? R::Min : R::UMin;
+    case AtomicOp::Max: return is_signed(type) ? R::Max : R::UMax;
+    case AtomicOp::And: return R::And;
+    case AtomicOp::Or: return R::Or;
+    case AtomicOp::Xor: return R::Xor;
+    case AtomicOp::Nand: return R::Nand;
+    case AtomicOp::Exchange:
+    case AtomicOp::Store:
+    case AtomicOp::Cas:
+    case AtomicOp::Load: break;
+  }
+  return R::Xchg;
+}
+
+// Operations after which the element is what it was, more often than not.
+bool often_changes_nothing(AtomicOp op) {
+  return op == AtomicOp::Min || op == AtomicOp::Max || op == AtomicOp::And || op == AtomicOp::Or;
+}
+
+}  // namespace
+
+void LaneCode::for_each_lane(llvm::Value* mask, llvm::function_ref<void(llvm::Value*)> body) {
+  llvm::Type* const word = b_.getIntNTy(lanes());
+  llvm::BasicBlock* const from = b_.GetInsertBlock();
+  llvm::Value* const bits = mask_bits(mask);
+  llvm::BasicBlock* const turn = new_block("turn");
+  llvm::BasicBlock* const after = new_block("turns_done");
+  b_.CreateCondBr(b_.CreateICmpNE(bits, llvm::ConstantInt::get(word, 0)), turn, after);
+  b_.SetInsertPoint(turn);
+  llvm::PHINode* const left = b_.CreatePHI(word, 2);
+  left->addIncoming(bits, from);
+  llvm::Value* const lane = b_.CreateZExtOrTrunc(
+      b_.CreateIntrinsic(in::cttz, {word}, {left, b_.getTrue()}), b_.getInt32Ty());
+  body(lane);
+  llvm::Value* const rest = b_.CreateAnd(left, b_.CreateSub(left, llvm::ConstantInt::get(word, 1)));
+  left->addIncoming(rest, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpNE(rest, llvm::ConstantInt::get(word, 0)), turn, after);
+  b_.SetInsertPoint(after);
+}
+
+llvm::Value* LaneCode::atomic_scalar(const MemoryRef& m, const Atomic& e, llvm::Value* address,
+                                     llvm::Value* a, llvm::Value* b, bool /*used*/) {
+  const Type type = m.element;
+  llvm::Type* const t = type_of(type, b_.getContext());
+  const llvm::Align align = align_of(m);
+  if (m.own) {
+    llvm::Value* const old = mark(m, b_.CreateAlignedLoad(t, address, align));
+    if (e.op == AtomicOp::Load) return old;
+    llvm::Value* now = nullptr;
+    if (e.op == AtomicOp::Cas)
+      now = b_.CreateSelect(b_.CreateICmpEQ(old, a), b, old);
+    else
+      now = math_.combine(e.op, type, old, a);
+    mark(m, b_.CreateAlignedStore(now, address, align));
+    return old;
+  }
+  if (e.op == AtomicOp::Load) {
+    llvm::LoadInst* const load = mark(m, b_.CreateAlignedLoad(t, address, align));
+    load->setAtomic(ordering(e.order));
+    return load;
+  }
+  if (e.op == AtomicOp::Store) {
+    llvm::StoreInst* const store = mark(m, b_.CreateAlignedStore(a, address, align));
+    store->setAtomic(ordering(e.order));
+    return llvm::Constant::getNullValue(t);
+  }
+  if (e.op == AtomicOp::Cas) {
+    auto* const exchange = mark(m, b_.CreateAtomicCmpXchg(address, a, b, align, ordering(e.order),
+                                                          failure_ordering(e.order)));
+    return b_.CreateExtractValue(exchange, 0);
+  }
+  const auto change = [&] {
+    return mark(m, b_.CreateAtomicRMW(rmw(e.op, type), address, a, align, ordering(e.order)));
+  };
+  if (!often_changes_nothing(e.op) || e.order != MemoryOrder::Relaxed) return change();
+  // Looking first keeps the line shared among the cores when there is nothing to change.
+  llvm::LoadInst* const seen = mark(m, b_.CreateAlignedLoad(t, address, align));
+  seen->setAtomic(llvm::AtomicOrdering::Monotonic);
+  llvm::Value* const wanted = math_.combine(e.op, type, seen, a);
+  llvm::BasicBlock* const from = b_.GetInsertBlock();
+  llvm::BasicBlock* const write = new_block("change");
+  llvm::BasicBlock* const after = new_block("changed");
+  b_.CreateCondBr(b_.CreateICmpEQ(wanted, seen), after, write);
+  b_.SetInsertPoint(write);
+  llvm::Value* const old = change();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* const phi = b_.CreatePHI(t, 2);
+  phi->addIncoming(seen, from);
+  phi->addIncoming(old, write);
+  return phi;
+}
+
+// The operands of all lanes as one; lanes that are not meant are left out by the caller.
+llvm::Value* LaneCode::reduced(AtomicOp op, Type type, llvm::Value* values) {
+  switch (op) {
+    case AtomicOp::Add:
+    case AtomicOp::Sub: return b_.CreateAddReduce(values);
+    case AtomicOp::And: return b_.CreateAndReduce(values);
+    case AtomicOp::Or: return b_.CreateOrReduce(values);
+    case AtomicOp::Xor: return b_.CreateXorReduce(values);
+    case AtomicOp::Min: return b_.CreateIntMinReduce(values, is_signed(type));
+    case AtomicOp::Max: return b_.CreateIntMaxReduce(values, is_signed(type));
+    default: return nullptr;
+  }
+}
+
+namespace {
+
+// What changes nothing; null where there is no such operand.
+llvm::Constant* neutral(AtomicOp op, Type type, llvm::Type* t) {
+  if (is_float(type)) return nullptr;
+  const unsigned width = t->getScalarSizeInBits();
+  switch (op) {
+    case AtomicOp::Add:
+    case AtomicOp::Sub:
+    case AtomicOp::Or:
+    case AtomicOp::Xor: return llvm::Constant::getNullValue(t);
+    case AtomicOp::And: return llvm::Constant::getAllOnesValue(t);
+    case AtomicOp::Min:
+      return llvm::ConstantInt::get(t, is_signed(type) ? llvm::APInt::getSignedMaxValue(width)
+                                                       : llvm::APInt::getMaxValue(width));
+    case AtomicOp::Max:
+      return llvm::ConstantInt::get(t, is_signed(type) ? llvm::APInt::getSignedMinValue(width)
+                                                       : llvm::APInt::getMinValue(width));
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
+  const Val index = value(e.index);
+  std::array<Val, 2> args;
+  for (int i = 0; i < arity_of(e.op); ++i)
+    args[static_cast<size_t>(i)] = value(e.args[static_cast<size_t>(i)]);
+  if (terminated()) return index;
+  const MemoryRef m = memory(e.memory);
+  const Type index_type = type_of_expr(e.index);
+  const bool proved = c().expr_proofs[id.index()] >= 0;
+  const SiteRef site{id, {}};
+  llvm::Type* const t = type_of(m.element, b_.getContext());
+
+  // One operation, if `may` (null: yes).
+  const auto guarded = [&](llvm::Value* may, llvm::Value* i, llvm::Value* a,
+                           llvm::Value* b) -> llvm::Value* {
+    llvm::Value* const address = element_address(m, wide_index(i, index_type));
+    if (may == nullptr) return atomic_scalar(m, e, address, a, b, used);
+    llvm::BasicBlock* const from = b_.GetInsertBlock();
+    llvm::BasicBlock* const inside = new_block("atomic");
+    llvm::BasicBlock* const after = new_block("atomic_after");
+    b_.CreateCondBr(may, inside, after);
+    b_.SetInsertPoint(inside);
+    llvm::Value* const old = atomic_scalar(m, e, address, a, b, used);
+    llvm::BasicBlock* const end = b_.GetInsertBlock();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    llvm::PHINode* const phi = b_.CreatePHI(t, 2);
+    phi->addIncoming(llvm::Constant::getNullValue(t), from);
+    phi->addIncoming(old, end);
+    return phi;
+  };
+  if (!wide()) {
+    llvm::Value* const may = allowed_scalar(m, index, index_type, site, proved);
+    return {guarded(may, index.v, args[0].v, args[1].v), false};
+  }
+  const bool uniform_args = !args[0].varying;
+  if (!index.varying) {
+    llvm::Value* may = allowed_scalar(m, index, index_type, site, proved);
+    if (mask_ != nullptr) {
+      llvm::Value* const meant = any(mask_);
+      may = may != nullptr ? b_.CreateAnd(may, meant) : meant;
+    }
+    // All lanes may see the same.
+    if (e.op == AtomicOp::Load) return {guarded(may, index.v, nullptr, nullptr), false};
+    if (e.op == AtomicOp::Store && uniform_args)
+      return {guarded(may, index.v, args[0].v, nullptr), false};
+    llvm::Constant* const nothing = neutral(e.op, m.element, vector(t));
+    if (!used && nothing != nullptr && e.order == MemoryOrder::Relaxed) {
+      llvm::Value* operands = math_.splat(args[0]);
+      if (mask_ != nullptr) operands = b_.CreateSelect(mask_, operands, nothing);
+      return {guarded(may, index.v, reduced(e.op, m.element, operands), nullptr), false};
+    }
+  }
+  llvm::Value* lanes_in = nullptr;
+  if (index.varying) {
+    lanes_in = allowed(m, index, index_type, site, proved);
+    if (lanes_in == nullptr) lanes_in = all_lanes();
+  } else {
+    llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
+    lanes_in = mask_or_all();
+    if (inside != nullptr) lanes_in = b_.CreateAnd(lanes_in, math_.splat({inside, false}));
+  }
+  llvm::Value* const found = new_variable(vector(t));
+  b_.CreateStore(llvm::Constant::getNullValue(vector(t)), found);
+  for_each_lane(lanes_in, [&](llvm::Value* lane) {
+    const auto of_lane = [&](const Val& v) -> llvm::Value* {
+      if (v.v == nullptr) return nullptr;
+      return v.varying ? b_.CreateExtractElement(v.v, lane) : v.v;
+    };
+    llvm::Value* const old = guarded(nullptr, of_lane(index), of_lane(args[0]), of_lane(args[1]));
+    if (used) {
+      llvm::Value* const before = b_.CreateLoad(vector(t), found);
+      b_.CreateStore(b_.CreateInsertElement(before, old, lane), found);
+    }
+  });
+  return {b_.CreateLoad(vector(t), found), true};
+}
+
+}  // namespace vyre::codegen

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/llvm/blocks.hpp"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/IR/IntrinsicInst.h>
+
+#include "codegen/llvm/kernel.hpp"
+
+namespace vyre::codegen {
+
+using namespace ir;
+namespace in = llvm::Intrinsic;
+
+namespace {
+
+// Computes again, before a loop, what the loop computes anew in each trip from values that do not
+// change in it.
+class Hoister {
+ public:
+  Hoister(llvm::BasicBlock* to, llvm::Function& function) : to_(to) {
+    for (llvm::BasicBlock& block : function) outside_.insert(&block);
+  }
+
+  // Null if it cannot be known there.
+  llvm::Value* hoist(llvm::Value* v, uint32_t depth = 0) {
+    auto* const i = llvm::dyn_cast<llvm::Instruction>(v);
+    if (i == nullptr || outside_.contains(i->getParent())) return v;
+    if (const auto found = done_.find(v); found != done_.end()) return found->second;
+    if (depth > kMostDepth || !movable(*i)) return nullptr;
+    llvm::SmallVector<llvm::Value*, 4> operands;
+    for (llvm::Value* const operand : i->operands()) {
+      llvm::Value* const there = hoist(operand, depth + 1);
+      if (there == nullptr) return nullptr;
+      operands.push_back(there);
+    }
+    llvm::Instruction* const copy = i->clone();
+    for (unsigned k = 0; k < operands.size(); ++k) copy->setOperand(k, operands[k]);
+    copy->insertInto(to_, to_->end());
+    done_[v] = copy;
+    return copy;
+  }
+
+ private:
+  static constexpr uint32_t kMostDepth = 16;
+
+  static bool movable(const llvm::Instruction& i) {
+    if (const auto* b = llvm::dyn_cast<llvm::BinaryOperator>(&i)) {
+      switch (b->getOpcode()) {
+        case llvm::Instruction::UDiv:
+        case llvm::Instruction::SDiv:
+        case llvm::Instruction::URem:
+        case llvm::Instruction::SRem: return llvm::isa<llvm::SelectInst>(b->getOperand(1));
+        default: return true;
+      }
+    }
+    if (llvm::isa<llvm::CastInst, llvm::SelectInst, llvm::CmpInst, llvm::FreezeInst,
+                  llvm::GetElementPtrInst>(i))
+      return true;
+    // Addresses that a test has chosen are good everywhere, and what nobody writes stays the same.
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
+      return load->hasMetadata(llvm::LLVMContext::MD_invariant_load) &&
+             (llvm::isa<llvm::SelectInst>(load->getPointerOperand()) ||
+              load->hasMetadata(kAlwaysThere));
+    if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i))
+      return call->getIntrinsicID() == in::umin || call->getIntrinsicID() == in::umax ||
+             call->getIntrinsicID() == in::smin || call->getIntrinsicID() == in::smax;
+    return false;
+  }
+
+  llvm::BasicBlock* to_;
+  llvm::SmallPtrSet<llvm::BasicBlock*, 32> outside_;
+  llvm::DenseMap<llvm::Value*, llvm::Value*> done_;
+};
+
+class BlockEmitter : public Environment {
+ public:
+  BlockEmitter(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
+               const Divergence& divergence, const LaneCode::Options& options)
+      : b_(builder),
+        k_(kernel),
+        phase_(phase),
+        divergence_(divergence),
+        options_(options),
+        function_(*builder.GetInsertBlock()->getParent()),
+        size_(phase.workgroup) {}
+
+  void run(llvm::Value* wx, llvm::Value* run) {
+    llvm::Type* const word = b_.getInt64Ty();
+    const auto number = [&](uint64_t n) { return llvm::ConstantInt::get(word, n); };
+    // As u32: ids wrap nowhere, but nobody has to know it.
+    group_x_ = b_.CreateTrunc(b_.CreateMul(wx, number(size_[0])), b_.getInt32Ty());
+    if (options_.shape.packed) {
+      row(number(0), number(lanes_per_group()), lanes_per_group());
+      return;
+    }
+    llvm::Value* const x0 = b_.CreateMul(wx, number(size_[0]), "", true, true);
+    llvm::Value* const x1 =
+        b_.CreateAdd(x0, b_.CreateMul(run, number(size_[0]), "", true, true), "", true, true);
+    const auto over = [&](uint32_t axis, auto&& self) -> void {
+      if (axis == 0) {
+        row(x0, x1, size_[0]);
+        return;
+      }
+      if (size_[axis] == 1) {
+        lid_[axis] = b_.getInt32(0);
+        self(axis - 1, self);
+        return;
+      }
+      llvm::BasicBlock* const before = b_.GetInsertBlock();
+      llvm::BasicBlock* const body = block("row");
+      llvm::BasicBlock* const after = block("rows_done");
+      b_.CreateBr(body);
+      b_.SetInsertPoint(body);
+      llvm::PHINode* const at = b_.CreatePHI(b_.getInt32Ty(), 2);
+      at->addIncoming(b_.getInt32(0), before);
+      lid_[axis] = at;
+      self(axis - 1, self);
+      llvm::Value* const next = b_.CreateAdd(at, b_.getInt32(1), "", true, true);
+      at->addIncoming(next, b_.GetInsertBlock());
+      b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt32(size_[axis])), body, after);
+      b_.SetInsertPoint(after);
+    };
+    over(2, over);
+  }
+
+  // ---- Environment
+
+  Val builtin(Builtin builtin, uint32_t axis) override {
+    switch (builtin) {
+      case Builtin::Wid: return {k_.ids.wid[axis], false};
+      case Builtin::NumWorkgroups: return {k_.grid[axis], false};
+      case Builtin::WorkgroupSize: return {b_.getInt32(size_[axis]), false};
+      case Builtin::SubgroupSize: return {b_.getInt32(kSubgroupLanes), false};
+      case Builtin::SubgroupLane:
+        return {b_.CreateAnd(lane_in_group().v, splat(b_.getInt32(kSubgroupLanes - 1))),
+                options_.shape.lanes > 1};
+      case Builtin::SubgroupId:
+        if (options_.shape.packed) return {b_.CreateLShr(start_, b_.getInt32(5)), false};
+        return {b_.CreateLShr(lane_in_group().v, splat(b_.getInt32(5))), options_.shape.lanes > 1};
+      case Builtin::FixpointPasses: return {b_.getInt32(0), false};
+      case Builtin::FixpointConverged: return {b_.getFalse(), false};
+      case Builtin::Lid:
+      case Builtin::Gid: break;
+    }
+    const bool global = builtin == Builtin::Gid;
+    llvm::Value* const group_start =
+        axis == 0 ? group_x_ : b_.CreateMul(k_.ids.wid[axis], b_.getInt32(size_[axis]));
+    if (options_.shape.packed && phase_.workgroup_axes > 1) {
+      const Val l = lane_in_group();
+      llvm::Value* v = l.v;
+      if (axis == 0)
+        v = b_.CreateURem(v, splat(b_.getInt32(size_[0])));
+      else if (axis == 1)
+        v = b_.CreateURem(b_.CreateUDiv(v, splat(b_.getInt32(size_[0]))),
+                          splat(b_.getInt32(size_[1])));
+      else
+        v = b_.CreateUDiv(v, splat(b_.getInt32(size_[0] * size_[1])));
+      return {global ? b_.CreateAdd(v, splat(group_start)) : v, true};
+    }
+    if (axis != 0) {
+      llvm::Value* const l =
+          options_.shape.packed ? static_cast<llvm::Value*>(b_.getInt32(0)) : lid_[axis];
+      return {global ? b_.CreateAdd(group_start, l) : l, false};
+    }
+    // Along x: packed blocks count from the start of the workgroup, others from that of the grid.
+    if (options_.shape.packed) return along_x(global ? group_x_ : b_.getInt32(0));
+    return along_x(global ? b_.getInt32(0) : b_.CreateNeg(group_x_));
+  }
+
+  MemoryRef buffer(BufferId id) override { return (*k_.memories)[id.index()]; }
+
+  Val global_lane() override {
+    const bool wide = options_.shape.lanes > 1;
+    const uint32_t lanes = lanes_per_group();
+    if (!k_.merges) {
+      llvm::Value* const group = b_.CreateAdd(k_.ids.row_of_groups, k_.ids.wid[0]);
+      const Val l = lane_in_group();
+      return {b_.CreateAdd(splat(b_.CreateMul(group, b_.getInt32(lanes))), l.v), wide};
+    }
+    const Val x = along_x(b_.getInt32(0));
+    llvm::Value* const size = splat(b_.getInt32(size_[0]));
+    llvm::Value* const group = b_.CreateAdd(splat(k_.ids.row_of_groups), b_.CreateUDiv(x.v, size));
+    llvm::Value* const row = b_.CreateMul(
+        b_.CreateAdd(b_.CreateMul(lid_[2], b_.getInt32(size_[1])), lid_[1]), b_.getInt32(size_[0]));
+    llvm::Value* const l = b_.CreateAdd(splat(row), b_.CreateURem(x.v, size));
+    return {b_.CreateAdd(b_.CreateMul(group, splat(b_.getInt32(lanes))), l), wide};
+  }
+
+  void trapped(SiteRef site, llvm::Value* lane, llvm::Value* value) override {
+    k_.trapped(site, lane, value);
+  }
+  void out_of_bounds(SiteRef site, llvm::Value* lane, llvm::Value* index,
+                     llvm::Value* length) override {
+    k_.out_of_bounds(site, lane, index, length);
+  }
+  void poll(SiteRef site) override { k_.poll(site); }
+  llvm::BasicBlock* lane_end() override { return lane_end_; }
+  llvm::Value* start() override { return start_; }
+
+  bool ensure_below(llvm::Value* offset, llvm::Value* limit, bool signed_index) override {
+    if (hoister_ == nullptr) return false;
+    llvm::Value* const early_offset = hoister_->hoist(offset);
+    llvm::Value* const early_limit = hoister_->hoist(limit);
+    if (early_offset == nullptr || early_limit == nullptr) return false;
+    conditions_.push_back({.offset = early_offset,
+                           .limit = early_limit,
+                           .below = true,
+                           .signed_index = signed_index});
+    return true;
+  }
+  bool ensure_at_least(llvm::Value* offset, llvm::Value* limit) override {
+    if (hoister_ == nullptr) return false;
+    llvm::Value* const early_offset = hoister_->hoist(offset);
+    llvm::Value* const early_limit = hoister_->hoist(limit);
+    if (early_offset == nullptr || early_limit == nullptr) return false;
+    conditions_.push_back({.offset = early_offset, .limit = early_limit});
+    return true;
+  }
+  bool streams(BufferId, llvm::Value*) override { return false; }
+
+ private:
+  struct Condition {
+    llvm::Value* offset = nullptr;
+    llvm::Value* limit = nullptr;
+    bool below = false;
+    bool signed_index = false;
+  };
+
+  llvm::BasicBlock* block(const char* name) {
+    return llvm::BasicBlock::Create(b_.getContext(), name, &function_);
+  }
+  llvm::Value* splat(llvm::Value* v) {
+    return options_.shape.lanes > 1 ? b_.CreateVectorSplat(options_.shape.lanes, v) : v;
+  }
+  [[nodiscard]] uint32_t lanes_per_group() const { return size_[0] * size_[1] * size_[2]; }
+
+  // start + offset + 0, 1, 2 ...
+  Val along_x(llvm::Value* offset) {
+    llvm::Value* const first = b_.CreateAdd(start_, offset);
+    if (options_.shape.lanes == 1) return {first, false};
+    std::vector<uint32_t> numbers;
+    for (uint32_t i = 0; i < options_.shape.lanes; ++i) numbers.push_back(i);
+    return {b_.CreateAdd(splat(first), llvm::ConstantDataVector::get(b_.getContext(), numbers)),
+            true, offset};
+  }
+  // Not for rows of several workgroups.
+  Val lane_in_group() {
+    if (options_.shape.packed) return along_x(b_.getInt32(0));
+    llvm::Value* const row = b_.CreateMul(
+        b_.CreateAdd(b_.CreateMul(lid_[2], b_.getInt32(size_[1])), lid_[1]), b_.getInt32(size_[0]));
+    return along_x(b_.CreateSub(row, group_x_));
+  }
+
+  // One block at x; the insertion point comes to where its lanes have ended.
+  void lanes_at(llvm::Value* x, llvm::Value* mask) {
+    start_ = b_.CreateTrunc(x, b_.getInt32Ty());
+    lane_end_ = block("lane_end");
+    LaneCode code(b_, *this, phase_, divergence_, options_);
+    code.emit(mask);
+    if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
+    b_.SetInsertPoint(lane_end_);
+  }
+
+  // Lanes x0 <= x < x1, of which there are a multiple of `unit`.
+  void row(llvm::Value* x0, llvm::Value* x1, uint32_t unit) {
+    llvm::Type* const word = b_.getInt64Ty();
+    const uint32_t lanes = options_.shape.lanes;
+    const auto number = [&](int64_t n) { return llvm::ConstantInt::getSigned(word, n); };
+    llvm::Value* const at = variable(word);
+    llvm::BasicBlock* const before = block("row_start");
+    b_.CreateBr(before);
+    b_.SetInsertPoint(before);
+    const bool complete = unit % lanes == 0;
+
+    // Complete blocks first, to learn what they rely on; `before` is finished afterwards.
+    std::optional<Hoister> hoister;
+    if (lanes > 1) {
+      hoister.emplace(before, function_);
+      hoister_ = &*hoister;
+    }
+    llvm::BasicBlock* const head = block("blocks");
+    llvm::BasicBlock* const fast = block("block");
+    llvm::BasicBlock* const done = block("row_done");
+    conditions_.clear();
+    b_.SetInsertPoint(fast);
+    llvm::Value* const x = b_.CreateLoad(word, at);
+    lanes_at(x, nullptr);
+    hoister_ = nullptr;
+    llvm::BasicBlock* const fast_end = b_.GetInsertBlock();
+
+    b_.SetInsertPoint(before);
+    b_.CreateStore(x0, at);
+    llvm::Value* low = nullptr;
+    llvm::Value* high = x1;
+    for (const Condition& c : conditions_) {
+      const auto wide = [&](llvm::Value* v) { return b_.CreateZExt(v, word); };
+      llvm::Value* const offset = b_.CreateSExt(c.offset, word);
+      const auto raise = [&](llvm::Value* v) {
+        low = low != nullptr ? b_.CreateBinaryIntrinsic(in::smax, low, v) : v;
+      };
+      llvm::Value* limit = wide(c.limit);
+      llvm::Value* end = limit;
+      if (c.below) {
+        raise(b_.CreateNeg(offset));
+        if (c.signed_index)
+          end = b_.CreateBinaryIntrinsic(in::umin, limit, number(int64_t{1} << 31));
+      } else {
+        // Also not beyond 2^32, where it would be small again.
+        raise(b_.CreateSub(limit, offset));
+        end = number(int64_t{1} << 32);
+      }
+      high = b_.CreateBinaryIntrinsic(in::smin, high, b_.CreateSub(end, offset));
+    }
+    b_.CreateBr(head);
+
+    b_.SetInsertPoint(fast_end);
+    llvm::Value* const next = b_.CreateAdd(x, number(lanes), "", true, true);
+    b_.CreateStore(next, at);
+    // One test in the loop: where this ends, the head looks again.
+    b_.CreateCondBr(b_.CreateICmpSLE(b_.CreateAdd(next, number(lanes), "", true, true), high), fast,
+                    head);
+
+    b_.SetInsertPoint(head);
+    llvm::Value* const here = b_.CreateLoad(word, at);
+    llvm::BasicBlock* const choose = block("choose");
+    b_.CreateCondBr(b_.CreateICmpSLT(here, x1), choose, done);
+    b_.SetInsertPoint(choose);
+    if (complete && conditions_.empty()) {
+      b_.CreateBr(fast);
+    } else {
+      llvm::BasicBlock* const slow = block("ragged_block");
+      llvm::Value* inside =
+          b_.CreateICmpSLE(b_.CreateAdd(here, number(lanes), "", true, true), high);
+      if (low != nullptr) inside = b_.CreateAnd(inside, b_.CreateICmpSGE(here, low));
+      b_.CreateCondBr(inside, fast, slow);
+      b_.SetInsertPoint(slow);
+      llvm::Value* mask =
+          llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b_.getInt1Ty(), lanes));
+      if (!complete) {
+        llvm::Type* const bits = b_.getIntNTy(lanes);
+        llvm::Value* const left =
+            b_.CreateBinaryIntrinsic(in::umin, b_.CreateSub(x1, here), number(lanes));
+        llvm::Value* const missing = b_.CreateTrunc(b_.CreateSub(number(lanes), left), bits);
+        mask = b_.CreateBitCast(b_.CreateLShr(llvm::Constant::getAllOnesValue(bits), missing),
+                                mask->getType());
+      }
+      lanes_at(here, mask);
+      b_.CreateStore(b_.CreateAdd(here, number(lanes), "", true, true), at);
+      b_.CreateBr(head);
+    }
+    b_.SetInsertPoint(done);
+  }
+
+  llvm::Value* variable(llvm::Type* type) {
+    llvm::BasicBlock& entry = function_.getEntryBlock();
+    Builder at(&entry, entry.begin());
+    return at.CreateAlloca(type);
+  }
+
+  Builder& b_;
+  const BlockKernel& k_;
+  const check::CheckedProgram& phase_;
+  const Divergence& divergence_;
+  LaneCode::Options options_;
+  llvm::Function& function_;
+  std::array<uint32_t, 3> size_;
+  std::array<llvm::Value*, 3> lid_ = {};
+  llvm::Value* group_x_ = nullptr;
+  llvm::Value* start_ = nullptr;
+  llvm::BasicBlock* lane_end_ = nullptr;
+  Hoister* hoister_ = nullptr;
+  std::vector<Condition> conditions_;
+};
+
+// Nodes of a block, those of loops counted several times.
+double weight(const Program& p, ExprId id) {
+  double sum = 1;
+  if (const auto* e = std::get_if<IntrinsicCall>(&p[id]); e != nullptr && e->op >= Intrinsic::Exp)
+    sum = 30;
+  for_each_operand(p, p[id], [&](ExprId e) { sum += weight(p, e); });
+  return sum;
+}
+double weight(const Program& p, Block block) {
+  double sum = 0;
+  for (const StmtId id : p.items(block)) {
+    const Stmt& s = p[id];
+    double own = 1;
+    for_each_operand(p, s, [&](ExprId e) { own += weight(p, e); });
+    for_each_block(s, [&](Block b) { own += weight(p, b); });
+    const bool loop = std::holds_alternative<For>(s) || std::holds_alternative<While>(s);
+    sum += loop ? own * 8 : own;
+  }
+  return sum;
+}
+
+bool mentions(const check::CheckedProgram& phase, std::initializer_list<Builtin> builtins) {
+  for (const Expr& e : phase.program.exprs)
+    if (const auto* ref = std::get_if<BuiltinRef>(&e))
+      for (const Builtin b : builtins)
+        if (ref->builtin == b) return true;
+  return false;
+}
+
+}  // namespace
+
+void emit_blocks(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
+                 const Divergence& divergence, const LaneCode::Options& options, llvm::Value* wx,
+                 llvm::Value* run) {
+  BlockEmitter(builder, kernel, phase, divergence, options).run(wx, run);
+}
+
+bool may_merge(const check::CheckedProgram& phase) {
+  for (const Buffer& b : phase.program.buffers)
+    if (b.kind == BufferKind::Shared) return false;
+  return !mentions(phase, {Builtin::Lid, Builtin::Wid, Builtin::SubgroupId, Builtin::SubgroupLane});
+}
+
+double estimated_cost(const check::CheckedProgram& phase, uint32_t lanes) {
+  return weight(phase.program, phase.program.body) * (lanes > 1 ? 0.08 : 0.3);
+}
+
+BlockShape choose_shape(const check::CheckedProgram& phase, bool checked) {
+  bool subgroups = mentions(phase, {Builtin::SubgroupId, Builtin::SubgroupLane});
+  bool turns = false;  // lanes that have to come one after the other
+  for (const Expr& e : phase.program.exprs) {
+    subgroups = subgroups || std::holds_alternative<Subgroup>(e);
+    const auto* atomic = std::get_if<Atomic>(&e);
+    turns = turns ||
+            (atomic != nullptr && atomic->op != AtomicOp::Load && atomic->op != AtomicOp::Store);
+  }
+  if (subgroups) return {.lanes = kSubgroupLanes, .packed = true};
+  if (checked || turns) return {};
+  uint32_t lanes = 32;
+  if (!may_merge(phase))
+    while (lanes > phase.workgroup[0]) lanes /= 2;
+  if (lanes < 8) return {};
+  const BlockShape shape{.lanes = lanes};
+  // Lanes that take different numbers of trips wait for each other in a block.
+  if (Divergence(phase, shape, {}).any_divergent_loop()) return {};
+  return shape;
+}
+
+}  // namespace vyre::codegen

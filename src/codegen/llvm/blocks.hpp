@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A phase for the lanes of a workgroup (or of a row of workgroups) as loops over blocks.
+//
+// Rows along x are walked block by block. Where the code of a block would have to test the same
+// bounds again and again, the row is split before it is walked: a stretch of blocks that lie inside
+// of all bounds and are complete runs code without tests and masks, and what is left over at the
+// ends runs code with both.
+#pragma once
+
+#include <functional>
+
+#include "codegen/llvm/lane_code.hpp"
+
+namespace vyre::codegen {
+
+struct GroupIds {
+  std::array<llvm::Value*, 3> wid = {};
+  llvm::Value* row_of_groups = nullptr;  // linear id of the first workgroup with these y and z
+};
+
+struct BlockKernel {
+  const std::vector<MemoryRef>* memories = nullptr;  // by buffer of the phase
+  GroupIds ids;
+  std::array<llvm::Value*, 3> grid = {};
+  bool merges = false;  // x runs over several workgroups
+  std::function<void(SiteRef, llvm::Value* lane, llvm::Value* value)> trapped;
+  std::function<void(SiteRef, llvm::Value* lane, llvm::Value* index, llvm::Value* length)>
+      out_of_bounds;
+  std::function<void(SiteRef)> poll;
+};
+
+// Workgroups wx .. wx + run of a row (i64).
+void emit_blocks(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
+                 const Divergence& divergence, const LaneCode::Options& options, llvm::Value* wx,
+                 llvm::Value* run);
+
+// A lane's workgroup makes no difference to it.
+bool may_merge(const check::CheckedProgram& phase);
+// Of one lane, in about a nanosecond.
+double estimated_cost(const check::CheckedProgram& phase, uint32_t lanes);
+
+}  // namespace vyre::codegen

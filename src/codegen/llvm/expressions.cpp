@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/check.hpp"
+#include "base/match.hpp"
+#include "codegen/llvm/lane_code.hpp"
+#include "codegen/llvm/maths_functions.hpp"
+#include "ir/maths.hpp"
+
+namespace vyre::codegen {
+
+using namespace ir;
+
+Val LaneCode::constant(Type type, uint64_t bits) {
+  llvm::Type* const t = type_of(type, b_.getContext());
+  if (!is_float(type)) return {llvm::ConstantInt::get(t, bits), false};
+  const llvm::fltSemantics& kind =
+      type == Type::F32 ? llvm::APFloat::IEEEsingle() : llvm::APFloat::IEEEdouble();
+  return {llvm::ConstantFP::get(t, llvm::APFloat(kind, llvm::APInt(bits_of(type), bits))), false};
+}
+
+Val LaneCode::value(ExprId id) {
+  const auto literal = [&](const auto&) {
+    return constant(type_of_expr(id), check::literal_in_type(p()[id], type_of_expr(id))->bits);
+  };
+  return match(
+      p()[id], [&](const IntLiteral& e) { return literal(e); },
+      [&](const FloatLiteral& e) { return literal(e); },
+      [&](const BoolLiteral& e) { return literal(e); },
+      [&](const LocalRef& e) {
+        const Slot& slot = frame().slots[e.local.index()];
+        if (slot.variable == nullptr) return slot.value;
+        return Val{
+            b_.CreateLoad(shaped(*c().local_types[e.local.index()], slot.varying), slot.variable),
+            slot.varying};
+      },
+      [&](const ConstRef& e) {
+        const check::Constant& k = c().constants[e.constant.index()].front();
+        return constant(k.type, k.bits);
+      },
+      [&](const BuiltinRef& e) { return env_.builtin(e.builtin, e.axis); },
+      [&](const Len& e) { return Val{memory(e.memory).length, false}; },
+      [&](const Load& e) {
+        return load(e.memory, e.index, {id, {}}, c().expr_proofs[id.index()] >= 0);
+      },
+      [&](const Unary& e) {
+        const Val x = value(e.operand);
+        return math_.unary(e.op, type_of_expr(e.operand), x);
+      },
+      [&](const Binary& e) {
+        if (is_lazy(e.op)) return lazy(e, false);
+        const Val x = value(e.left);
+        const Val y = value(e.right);
+        return math_.binary(e.op, type_of_expr(e.left), x, y, type_of_expr(e.right));
+      },
+      [&](const Cast& e) {
+        const Val x = value(e.operand);
+        return math_.cast(type_of_expr(e.operand), e.type, x);
+      },
+      [&](const Bitcast& e) { return math_.bitcast(e.type, value(e.operand)); },
+      [&](const IntrinsicCall& e) { return intrinsic(e); },
+      [&](const Atomic& e) { return atomic(id, e, true); },
+      [&](const Subgroup& e) { return subgroup(e); },
+      [&](const UniformLoad&) -> Val { VYRE_CHECK(!"a load with barriers is cut by the plan"); },
+      [&](const Call& e) { return call(e); },
+      [&](const Poison&) -> Val { VYRE_CHECK(!"a checked program has no poison"); });
+}
+
+Val LaneCode::intrinsic(const IntrinsicCall& e) {
+  std::array<Val, 3> args;
+  std::array<Type, 3> types = {};
+  const auto count = static_cast<size_t>(arity_of(e.op));
+  for (size_t i = 0; i < count; ++i) {
+    args[i] = value(e.args[i]);
+    types[i] = type_of_expr(e.args[i]);
+  }
+  const Type type = types[e.op == Intrinsic::Select ? 1 : 0];
+  if (is_maths(e.op)) return maths(e.op, type, std::span(args).first(count));
+  return math_.intrinsic(e.op, type, args, types);
+}
+
+// ---- conditions
+
+// `x < n` for a whole block, known before the block starts: true where x counts up to something,
+// and from something on.
+std::optional<bool> LaneCode::promised(const Binary& e, const Val& x, const Val& y) {
+  if (!wide() || mask_ != nullptr || type_of_expr(e.left) != Type::U32) return std::nullopt;
+  BinaryOp op = e.op;
+  Val index = x;
+  Val limit = y;
+  if (x.offset == nullptr) {
+    std::swap(index, limit);
+    switch (op) {
+      case BinaryOp::Lt: op = BinaryOp::Gt; break;
+      case BinaryOp::Le: op = BinaryOp::Ge; break;
+      case BinaryOp::Gt: op = BinaryOp::Lt; break;
+      case BinaryOp::Ge: op = BinaryOp::Le; break;
+      default: return std::nullopt;
+    }
+  }
+  if (index.offset == nullptr || limit.varying) return std::nullopt;
+  const bool lower = llvm::isa<llvm::Constant>(limit.v);
+  switch (op) {
+    case BinaryOp::Lt:
+      if (env_.ensure_below(index.offset, limit.v, false)) return true;
+      break;
+    case BinaryOp::Ge:
+      if (lower && env_.ensure_at_least(index.offset, limit.v)) return true;
+      if (!lower && env_.ensure_below(index.offset, limit.v, false)) return false;
+      break;
+    case BinaryOp::Gt:
+      // Above n: from n + 1 on. A constant that cannot be counted further is left alone.
+      if (const auto* k = llvm::dyn_cast<llvm::ConstantInt>(limit.v);
+          k != nullptr && k->getZExtValue() < 0xFFFF'FFFF &&
+          env_.ensure_at_least(index.offset,
+                               b_.getInt32(static_cast<uint32_t>(k->getZExtValue()) + 1)))
+        return true;
+      break;
+    default: break;
+  }
+  return std::nullopt;
+}
+
+Val LaneCode::condition(ExprId id) {
+  const auto* e = std::get_if<Binary>(&p()[id]);
+  if (e == nullptr || !wide()) return value(id);
+  if (is_lazy(e->op)) return lazy(*e, true);
+  if (!is_comparison(e->op)) return value(id);
+  const Val x = value(e->left);
+  const Val y = value(e->right);
+  if (const auto known = promised(*e, x, y)) return {b_.getInt1(*known), false};
+  return math_.binary(e->op, type_of_expr(e->left), x, y, type_of_expr(e->right));
+}
+
+Val LaneCode::lazy(const Binary& e, bool as_condition) {
+  const auto part = [&](ExprId id) { return as_condition ? condition(id) : value(id); };
+  const bool is_or = e.op == BinaryOp::LogicalOr;
+  const Val left = part(e.left);
+  if (terminated()) return left;
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(left.v);
+      known != nullptr && !left.varying)
+    return known->isZero() == is_or ? part(e.right) : left;
+  if (!left.varying) {
+    llvm::BasicBlock* const from = b_.GetInsertBlock();
+    llvm::BasicBlock* const right_block = new_block("right");
+    llvm::BasicBlock* const after = new_block("lazy");
+    b_.CreateCondBr(left.v, is_or ? after : right_block, is_or ? right_block : after);
+    b_.SetInsertPoint(right_block);
+    llvm::Value* const before = mask_;
+    const Val right = part(e.right);
+    llvm::BasicBlock* const end = b_.GetInsertBlock();
+    if (terminated()) {
+      // The lane has stopped there.
+      b_.SetInsertPoint(after);
+      return left;
+    }
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    llvm::PHINode* const phi = b_.CreatePHI(right.v->getType(), 2);
+    // What the left side decides is known on its way.
+    phi->addIncoming(is_or ? llvm::Constant::getAllOnesValue(right.v->getType())
+                           : llvm::Constant::getNullValue(right.v->getType()),
+                     from);
+    phi->addIncoming(right.v, end);
+    if (mask_ != before) mask_ = merged_mask(before, from, mask_, end);
+    return {phi, right.varying};
+  }
+  // Lanes for which the left side decides take no part in the right one.
+  llvm::Value* const before = mask_;
+  llvm::Value* asks = is_or ? b_.CreateNot(left.v) : left.v;
+  if (before != nullptr) asks = b_.CreateAnd(before, asks);
+  llvm::BasicBlock* const right_block = new_block("right");
+  llvm::BasicBlock* const after = new_block("lazy");
+  b_.CreateCondBr(any(asks), right_block, after);
+  llvm::BasicBlock* const skip = b_.GetInsertBlock();
+  b_.SetInsertPoint(right_block);
+  ++parted_;
+  mask_ = asks;
+  const Val right = value(e.right);
+  llvm::Value* const left_over = mask_;
+  --parted_;
+  llvm::Value* const joined =
+      is_or ? b_.CreateOr(left.v, math_.splat(right)) : b_.CreateAnd(left.v, math_.splat(right));
+  llvm::BasicBlock* const end = b_.GetInsertBlock();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* const phi = b_.CreatePHI(joined->getType(), 2);
+  phi->addIncoming(left.v, skip);
+  phi->addIncoming(joined, end);
+  mask_ = before;
+  // In checked mode lanes may have stopped in the right side.
+  if (left_over != asks && live_ != nullptr) {
+    llvm::Value* const live = b_.CreateLoad(vector(b_.getInt1Ty()), live_);
+    mask_ = before != nullptr ? b_.CreateAnd(before, live) : live;
+  }
+  return {phi, true};
+}
+
+// ---- functions
+
+Val LaneCode::call(const Call& e) {
+  Frame inner;
+  inner.c = frame().c;
+  inner.d = frame().d;
+  inner.slots.resize(p().locals.size());
+  const auto params = p().params(p()[e.fn].params);
+  const auto args = p().arguments(e.args);
+  for (size_t k = 0; k < args.size(); ++k) {
+    Slot& slot = inner.slots[params[k].index()];
+    if (const ExprId* v = std::get_if<ExprId>(&args[k]))
+      slot.value = value(*v);
+    else
+      slot.memory = memory(std::get<Memory>(args[k]));
+  }
+  if (terminated()) return {};
+  return call_body(std::move(inner), e.fn);
+}
+
+Val LaneCode::call_body(Frame inner, FnId fn) {
+  const Fn& f = inner.c->program[fn];
+  inner.fn = fn;
+  inner.divergent = wide() && inner.d->diverges(fn);
+  inner.exit = new_block("returned");
+  if (f.result) {
+    // A call for nothing but its value has one, also when no lane makes it.
+    inner.result_varies = wide() && inner.d->result_varies(fn);
+    llvm::Type* const type = shaped(*f.result, inner.result_varies);
+    inner.result = new_variable(type);
+    b_.CreateStore(llvm::Constant::getNullValue(type), inner.result);
+  }
+  if (inner.divergent) {
+    inner.returned = new_variable(vector(b_.getInt1Ty()));
+    b_.CreateStore(no_lanes(), inner.returned);
+    ++parted_;
+  }
+  llvm::Value* const before = mask_;
+  llvm::BasicBlock* const exit = inner.exit;
+  const bool divergent = inner.divergent;
+  const uint64_t trips = trips_;
+  frames_.push_back(std::move(inner));
+  emit_block(f.body);
+  branch_to(exit);
+  b_.SetInsertPoint(exit);
+  trips_ = trips;
+  if (divergent) --parted_;
+  mask_ = before;
+  if (wide() && can_end(f.body)) {
+    llvm::Value* const live = b_.CreateLoad(vector(b_.getInt1Ty()), live_);
+    mask_ = before != nullptr ? b_.CreateAnd(before, live) : live;
+  }
+  Val result;
+  if (f.result) {
+    result.varying = frame().result_varies;
+    result.v = b_.CreateLoad(shaped(*f.result, result.varying), frame().result);
+  }
+  frames_.pop_back();
+  return result;
+}
+
+Val LaneCode::maths(Intrinsic op, Type type, std::span<const Val> args) {
+  bool varying = false;
+  for (const Val& arg : args) varying = varying || arg.varying;
+  const MathsFunctions& library = maths_functions();
+  Frame inner;
+  inner.c = &library.program;
+  inner.d = varying ? &library.varying(options_.shape) : &library.uniform;
+  inner.slots.resize(inner.c->program.locals.size());
+  const FnId fn = maths_library().function(op, type);
+  const auto params = inner.c->program.params(inner.c->program[fn].params);
+  for (size_t k = 0; k < args.size(); ++k)
+    inner.slots[params[k].index()].value = {varying ? math_.splat(args[k]) : args[k].v, varying};
+  return call_body(std::move(inner), fn);
+}
+
+}  // namespace vyre::codegen

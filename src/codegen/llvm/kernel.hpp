@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels for the cores of the host: one function per segment, which runs some workgroups of a
+// grid one after the other, each phase by phase, each phase block by block (device/kernel.hpp says
+// how it is called).
+#pragma once
+
+#include <vector>
+
+#include "codegen/llvm/llvm_ir.hpp"
+#include "codegen/llvm/phases.hpp"
+#include "device/kernel.hpp"
+
+namespace vyre::codegen {
+
+struct HostTarget {
+  bool half_conversions = true;  // between f16 and f32, by instructions
+  bool checked = false;
+};
+
+// Adds vyre_entry_<number> to the module; says what a caller has to know.
+device::KernelInfo emit_kernel(llvm::Module& module, const plan::Segment& segment,
+                               const Phases& phases, uint32_t number, const HostTarget& target);
+
+// Lanes of a block in which a phase is run, by what it does.
+BlockShape choose_shape(const check::CheckedProgram& phase, bool checked);
+
+inline constexpr uint32_t kSubgroupLanes = 32;
+
+}  // namespace vyre::codegen

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// The statements of a program without barriers, for one block of lanes, as LLVM IR. What is the
+// same for every target is here; where memory lies, which lanes a block has and how one of them
+// stops is the Environment's.
+//
+// A block of one lane is plain code. In a block of many, control flow that is the same for all
+// lanes stays control flow; where lanes part, both sides are run under a mask of the lanes that are
+// meant, and a mask of no lane skips a side. A null mask stands for all lanes.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "codegen/llvm/divergence.hpp"
+#include "codegen/llvm/values.hpp"
+#include "vyre/check/check.hpp"
+
+namespace vyre::codegen {
+
+// Memory that can be indexed.
+struct MemoryRef {
+  ir::Type element = ir::Type::U32;
+  llvm::Value* address = nullptr;
+  llvm::Value* length = nullptr;  // elements, i32
+  bool invariant = false;         // nobody writes it while the kernel runs
+  bool own = false;               // no other thread sees it: atomics need not be atomic
+  bool per_lane = false;          // elements are vectors, one part for each lane
+  llvm::MDNode* scope = nullptr;
+  llvm::MDNode* others = nullptr;  // the scopes of all other memories
+};
+
+// A place in the source that a stop can name.
+struct SiteRef {
+  ir::ExprId expr;
+  ir::StmtId stmt;
+};
+
+class Environment {
+ public:
+  virtual ~Environment() = default;
+  virtual Val builtin(ir::Builtin builtin, uint32_t axis) = 0;
+  virtual MemoryRef buffer(ir::BufferId id) = 0;
+  // Global numbers of the lanes, as u32.
+  virtual Val global_lane() = 0;
+  // One lane stops: reports are kept for the smallest.
+  virtual void trapped(SiteRef site, llvm::Value* lane, llvm::Value* value) = 0;
+  virtual void out_of_bounds(SiteRef site, llvm::Value* lane, llvm::Value* index,
+                             llvm::Value* length) = 0;
+  // In each trip of a loop without a known end.
+  virtual void poll(SiteRef site) = 0;
+  // A block at the end of the lane's (or the block's) code.
+  virtual llvm::BasicBlock* lane_end() = 0;
+  // First lane of the block along x, as i32, to which Val::offset is added.
+  virtual llvm::Value* start() = 0;
+  // True if from now on start + offset .. + lanes lies below the limit (u32): the environment makes
+  // sure of it before it comes here. False: it cannot, and the caller has to test.
+  virtual bool ensure_below(llvm::Value* offset, llvm::Value* limit, bool signed_index) = 0;
+  virtual bool ensure_at_least(llvm::Value* offset, llvm::Value* limit) = 0;
+  // Called for an unmasked contiguous store; true: write past the caches.
+  virtual bool streams(ir::BufferId id, llvm::Value* offset) = 0;
+};
+
+// Metadata of loads whose address is good whether the source comes to them or not.
+inline constexpr const char* kAlwaysThere = "vyre.always_there";
+
+// Eight bytes of zeros, to load instead of what is not there.
+llvm::Value* zero_global(llvm::Module& module);
+
+class LaneCode {
+ public:
+  struct Options {
+    BlockShape shape;
+    bool checked = false;
+    bool half_conversions = true;
+  };
+  LaneCode(Builder& builder, Environment& environment, const check::CheckedProgram& program,
+           const Divergence& divergence, const Options& options);
+
+  // All statements, at the insertion point; afterwards the insertion point is where lanes that
+  // reach the end arrive. `mask`: the lanes there are; null: all.
+  void emit(llvm::Value* mask);
+
+ private:
+  // ---- frames: the program, or a function that is being inlined
+
+  struct Slot {
+    Val value;                        // let
+    llvm::Value* variable = nullptr;  // var: its memory
+    bool varying = false;
+    std::optional<MemoryRef> memory;  // private array, buffer parameter
+  };
+  struct Loop {
+    llvm::BasicBlock* next = nullptr;
+    llvm::BasicBlock* exit = nullptr;
+    llvm::Value* skipped = nullptr;  // divergent: lanes that continue with the next trip
+  };
+  struct Frame {
+    const check::CheckedProgram* c = nullptr;
+    const Divergence* d = nullptr;
+    std::vector<Slot> slots;
+    std::vector<Loop> loops;
+    // Of a function:
+    ir::FnId fn = {};
+    llvm::Value* result = nullptr;
+    bool result_varies = false;
+    llvm::BasicBlock* exit = nullptr;
+    bool divergent = false;           // lanes return one after the other
+    llvm::Value* returned = nullptr;  // then: those that have
+  };
+
+  // ---- statements (statements.cpp)
+
+  void emit_top(std::vector<ir::StmtId> items, size_t first);
+  void emit_block(ir::Block block);
+  void emit_stmt(ir::StmtId id);
+  void emit_let(const ir::Let& s);
+  void emit_array(const ir::DeclareArray& s);
+  void emit_assign(const ir::Assign& s);
+  void emit_store(const ir::Store& s, ir::StmtId id);
+  void emit_if(const ir::If& s);
+  void emit_uniform_if(llvm::Value* condition, const ir::If& s);
+  void emit_divergent_if(Val condition, const ir::If& s);
+  // Runs `body` under the mask if it has a lane; returns the mask afterwards.
+  llvm::Value* under_mask(llvm::Value* mask, llvm::function_ref<void()> body);
+  void emit_for(const ir::For& s, ir::StmtId id);
+  void emit_while(const ir::While& s, ir::StmtId id);
+  // One trip of a loop, which ends at the insertion point: where lanes go on with the next trip.
+  void emit_trip(ir::Block body, llvm::BasicBlock* exit, bool divergent);
+  struct LanesOfLoop;
+  LanesOfLoop enter_divergent(llvm::Value* first_lanes, ir::Block body);
+  void leave_divergent(const LanesOfLoop& lanes);
+  void emit_return(const ir::Return& s);
+  void emit_trap(const ir::Trap& s, ir::StmtId id);
+  void end_lanes();
+  [[nodiscard]] bool jumps_out(ir::Block block) const;
+  [[nodiscard]] bool can_end(ir::Block block) const;
+  [[nodiscard]] bool calls_ending(ir::ExprId id) const;
+  [[nodiscard]] std::optional<uint64_t> constant_trips(const ir::For& s) const;
+
+  // ---- expressions (expressions.cpp)
+
+  Val value(ir::ExprId id);
+  // As a condition: in a block without mask the environment may promise its outcome.
+  Val condition(ir::ExprId id);
+  std::optional<bool> promised(const ir::Binary& e, const Val& x, const Val& y);
+  Val lazy(const ir::Binary& e, bool as_condition);
+  Val call(const ir::Call& e);
+  Val call_body(Frame frame, ir::FnId fn);
+  Val maths(ir::Intrinsic op, ir::Type type, std::span<const Val> args);
+  Val intrinsic(const ir::IntrinsicCall& e);
+  Val constant(ir::Type type, uint64_t bits);
+
+  // ---- memory (memory.cpp)
+
+  MemoryRef memory(ir::Memory m);
+  MemoryRef table(ir::ConstId id);
+  Val load(ir::Memory m, ir::ExprId index, SiteRef site, bool proved);
+  Val load_at(const MemoryRef& m, Val index, ir::Type index_type, SiteRef site, bool proved);
+  void store_at(const MemoryRef& m, ir::Memory source, Val index, ir::Type index_type, Val v,
+                SiteRef site, bool proved);
+  llvm::Value* in_bounds(const MemoryRef& m, const Val& index, ir::Type index_type);
+  llvm::Value* wide_index(llvm::Value* index, ir::Type type);
+  llvm::Value* element_address(const MemoryRef& m, llvm::Value* wide);
+  // Lanes that may access: the mask without those that are out of bounds. Checked mode: these stop.
+  // Null: all.
+  llvm::Value* allowed(const MemoryRef& m, const Val& index, ir::Type index_type, SiteRef site,
+                       bool proved);
+  // Scalars: whether the access may happen; null: it may. Checked mode: otherwise the lane stops.
+  llvm::Value* allowed_scalar(const MemoryRef& m, const Val& index, ir::Type index_type,
+                              SiteRef site, bool proved);
+  void stop_lanes(llvm::Value* lanes, SiteRef site, const MemoryRef& m, const Val& index,
+                  ir::Type index_type);
+  Val load_scalar(const MemoryRef& m, const Val& index, ir::Type index_type, SiteRef site,
+                  bool proved);
+  Val load_contiguous(const MemoryRef& m, const Val& index, ir::Type index_type, SiteRef site,
+                      bool proved);
+  // A row of lanes that starts there, as an unsigned number of 64 bits.
+  llvm::Value* whole_row_inside(const MemoryRef& m, llvm::Value* wide_first, ir::Type index_type);
+  llvm::Value* own_part(const MemoryRef& m, llvm::Value* index, ir::Type index_type);
+  void store_uniform(const MemoryRef& m, const Val& index, ir::Type index_type, const Val& v,
+                     SiteRef site, bool proved);
+  void store_contiguous(const MemoryRef& m, ir::Memory source, const Val& index,
+                        ir::Type index_type, llvm::Value* raw, SiteRef site, bool proved);
+  llvm::Value* sink_address();
+  llvm::Value* finish_load(const MemoryRef& m, llvm::Value* raw);
+  void describe_access(const MemoryRef& m, llvm::Instruction& access);
+  template <class Instruction>
+  Instruction* mark(const MemoryRef& m, Instruction* access) {
+    describe_access(m, *access);
+    return access;
+  }
+  [[nodiscard]] llvm::Align align_of(const MemoryRef& m) const;
+
+  // ---- atomics (atomics.cpp)
+
+  Val atomic(ir::ExprId id, const ir::Atomic& e, bool used);
+  llvm::Value* atomic_scalar(const MemoryRef& m, const ir::Atomic& e, llvm::Value* address,
+                             llvm::Value* a, llvm::Value* b, bool used);
+  llvm::Value* reduced(ir::AtomicOp op, ir::Type type, llvm::Value* values);
+  // Runs `body(lane number)` for each lane of the mask; an exit in the middle is not possible.
+  void for_each_lane(llvm::Value* mask, llvm::function_ref<void(llvm::Value*)> body);
+
+  // ---- subgroups (subgroup.cpp)
+
+  Val subgroup(const ir::Subgroup& e);
+  llvm::Value* butterfly(ir::SubgroupOp op, ir::Type type, llvm::Value* v);
+  llvm::Value* scanned(ir::Type type, llvm::Value* v, bool exclusive);
+  llvm::Value* shuffled(ir::Type type, llvm::Value* v, llvm::Value* from, llvm::Value* valid);
+  llvm::Constant* identity(ir::SubgroupOp op, ir::Type type);
+
+  // ---- helpers
+
+  [[nodiscard]] bool wide() const { return options_.shape.lanes > 1; }
+  [[nodiscard]] uint32_t lanes() const { return options_.shape.lanes; }
+  Frame& frame() { return frames_.back(); }
+  const ir::Program& p() const { return frames_.back().c->program; }
+  const check::CheckedProgram& c() const { return *frames_.back().c; }
+  const Divergence& d() const { return *frames_.back().d; }
+  [[nodiscard]] ir::Type type_of_expr(ir::ExprId id) const { return *c().expr_types[id.index()]; }
+  llvm::Type* vector(llvm::Type* scalar) {
+    return wide() ? llvm::FixedVectorType::get(scalar, lanes()) : scalar;
+  }
+  llvm::Type* shaped(ir::Type type, bool varying);
+  llvm::Value* new_variable(llvm::Type* type);
+  llvm::BasicBlock* new_block(const char* name);
+  [[nodiscard]] bool terminated() const;
+  void branch_to(llvm::BasicBlock* block);
+  llvm::Value* all_lanes();
+  llvm::Value* no_lanes();
+  llvm::Value* mask_or_all() { return mask_ != nullptr ? mask_ : all_lanes(); }
+  llvm::Value* mask_bits(llvm::Value* mask);
+  llvm::Value* any(llvm::Value* mask);
+  llvm::Value* every(llvm::Value* mask);
+  llvm::Value* merged_mask(llvm::Value* a, llvm::BasicBlock* from_a, llvm::Value* b,
+                           llvm::BasicBlock* from_b);
+  llvm::Value* iota(llvm::Type* element);
+
+  Builder& b_;
+  Environment& env_;
+  Options options_;
+  Arithmetic math_;
+  std::deque<Frame> frames_;  // references stay valid while functions are entered
+  llvm::Value* mask_ = nullptr;
+  llvm::Value* live_ = nullptr;  // variable: lanes that have not ended, if lanes can end alone
+  uint32_t parted_ = 0;          // divergent constructs around the insertion point
+  llvm::Value* sink_ = nullptr;  // where stores go that do not happen
+  uint64_t trips_ = 1;           // of the loops around, as far as they are known
+  uint32_t copies_ = 0;          // statements emitted a second time for full masks
+};
+
+}  // namespace vyre::codegen

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads and stores. Out of bounds is defined, so every access that nobody proved is tested: in one
+// lane by choosing another address, in a block once for all lanes where they lie side by side, else
+// lane by lane in a mask.
+#include "base/check.hpp"
+#include "codegen/llvm/lane_code.hpp"
+#include "ir/scalar.hpp"
+
+namespace vyre::codegen {
+
+using namespace ir;
+namespace in = llvm::Intrinsic;
+
+namespace {
+
+llvm::GlobalVariable* new_constant(llvm::Module& module, const std::string& name,
+                                   llvm::Constant* value) {
+  std::string unique = name;
+  while (module.getNamedValue(unique) != nullptr) unique += '.';
+  auto* const global =
+      llvm::cast<llvm::GlobalVariable>(module.getOrInsertGlobal(unique, value->getType()));
+  global->setInitializer(value);
+  global->setConstant(true);
+  global->setLinkage(llvm::GlobalValue::InternalLinkage);
+  global->setAlignment(llvm::Align(64));
+  return global;
+}
+
+}  // namespace
+
+MemoryRef LaneCode::memory(Memory m) {
+  switch (m.kind) {
+    case Memory::Kind::Buffer: return env_.buffer(m.buffer());
+    case Memory::Kind::Table: return table(m.table());
+    case Memory::Kind::Local: return *frame().slots[m.index].memory;
+  }
+  return {};
+}
+
+MemoryRef LaneCode::table(ConstId id) {
+  const std::vector<check::Constant>& values = c().constants[id.index()];
+  const Type type = p()[id].type;
+  MemoryRef m;
+  m.element = type;
+  m.invariant = true;
+  m.length = b_.getInt32(static_cast<uint32_t>(values.size()));
+  std::string bytes(values.size() * bytes_of(type), '\0');
+  for (size_t k = 0; k < values.size(); ++k)
+    store_element(type, reinterpret_cast<std::byte*>(bytes.data()) + k * bytes_of(type),
+                  values[k].bits);
+  llvm::Module& module = *b_.GetInsertBlock()->getModule();
+  llvm::Constant* const data = llvm::ConstantDataArray::getString(b_.getContext(), bytes, false);
+  for (llvm::GlobalVariable& global : module.globals())
+    if (global.hasInitializer() && global.getInitializer() == data) {
+      m.address = &global;
+      return m;
+    }
+  m.address = new_constant(module, "table." + p()[id].name, data);
+  return m;
+}
+
+// ---- addresses
+
+llvm::Value* LaneCode::wide_index(llvm::Value* index, Type type) {
+  llvm::Type* target = b_.getInt64Ty();
+  if (auto* v = llvm::dyn_cast<llvm::VectorType>(index->getType()))
+    target = llvm::VectorType::get(target, v->getElementCount());
+  return is_signed(type) ? b_.CreateSExt(index, target) : b_.CreateZExt(index, target);
+}
+
+llvm::Value* LaneCode::element_address(const MemoryRef& m, llvm::Value* wide) {
+  return b_.CreateGEP(element_type(m.element, b_.getContext()), m.address, wide);
+}
+
+llvm::Align LaneCode::align_of(const MemoryRef& m) const {
+  return llvm::Align(bytes_of(m.element));
+}
+
+void LaneCode::describe_access(const MemoryRef& m, llvm::Instruction& access) {
+  if (m.scope != nullptr) {
+    access.setMetadata(llvm::LLVMContext::MD_alias_scope, m.scope);
+    access.setMetadata(llvm::LLVMContext::MD_noalias, m.others);
+  }
+  if (m.invariant && llvm::isa<llvm::LoadInst>(access))
+    access.setMetadata(llvm::LLVMContext::MD_invariant_load,
+                       llvm::MDNode::get(b_.getContext(), {}));
+}
+
+llvm::Value* LaneCode::finish_load(const MemoryRef& m, llvm::Value* raw) {
+  // A race gives some value, but one value.
+  if (!m.invariant && !m.own) raw = b_.CreateFreeze(raw);
+  return math_.widen(m.element, raw);
+}
+
+// ---- bounds
+
+llvm::Value* LaneCode::in_bounds(const MemoryRef& m, const Val& index, Type type) {
+  llvm::Value* length = m.length;
+  llvm::Value* i = index.v;
+  if (bits_of(type) == 64)
+    length = b_.CreateZExt(length, b_.getInt64Ty());
+  else if (is_signed(type) && !index.varying) {
+    i = b_.CreateSExt(i, b_.getInt64Ty());
+    length = b_.CreateZExt(length, b_.getInt64Ty());
+  }
+  if (index.varying) length = b_.CreateVectorSplat(lanes(), length);
+  llvm::Value* const below = b_.CreateICmpULT(i, length);
+  if (!index.varying || bits_of(type) == 64 || !is_signed(type)) return below;
+  return b_.CreateAnd(below, b_.CreateICmpSGE(i, llvm::Constant::getNullValue(i->getType())));
+}
+
+void LaneCode::stop_lanes(llvm::Value* stopped, SiteRef site, const MemoryRef& m, const Val& index,
+                          Type index_type) {
+  llvm::Value* const before = mask_;
+  ++parted_;
+  under_mask(stopped, [&] {
+    llvm::Value* const bits = mask_bits(stopped);
+    llvm::Value* const first = b_.CreateZExtOrTrunc(
+        b_.CreateIntrinsic(in::cttz, {bits->getType()}, {bits, b_.getTrue()}), b_.getInt32Ty());
+    const Val lane = env_.global_lane();
+    llvm::Value* const one = index.varying ? b_.CreateExtractElement(index.v, first) : index.v;
+    env_.out_of_bounds(site, b_.CreateExtractElement(math_.splat(lane), first),
+                       wide_index(one, index_type), m.length);
+    llvm::Value* const live = b_.CreateLoad(vector(b_.getInt1Ty()), live_);
+    b_.CreateStore(b_.CreateAnd(live, b_.CreateNot(stopped)), live_);
+  });
+  --parted_;
+  mask_ = b_.CreateAnd(before != nullptr ? before : all_lanes(), b_.CreateNot(stopped));
+}
+
+llvm::Value* LaneCode::allowed(const MemoryRef& m, const Val& index, Type index_type, SiteRef site,
+                               bool proved) {
+  if (proved) return mask_;
+  llvm::Value* const inside = in_bounds(m, index, index_type);
+  if (options_.checked) {
+    stop_lanes(b_.CreateAnd(mask_or_all(), b_.CreateNot(inside)), site, m, index, index_type);
+    return mask_;
+  }
+  return mask_ != nullptr ? b_.CreateAnd(mask_, inside) : inside;
+}
+
+llvm::Value* LaneCode::allowed_scalar(const MemoryRef& m, const Val& index, Type index_type,
+                                      SiteRef site, bool proved) {
+  if (proved) return nullptr;
+  llvm::Value* const inside = in_bounds(m, index, index_type);
+  if (!options_.checked) return inside;
+  if (wide()) {
+    stop_lanes(b_.CreateAnd(mask_or_all(), math_.splat({b_.CreateNot(inside), false})), site, m,
+               index, index_type);
+    return inside;
+  }
+  llvm::BasicBlock* const outside = new_block("outside");
+  llvm::BasicBlock* const fine = new_block("inside");
+  b_.CreateCondBr(inside, fine, outside);
+  b_.SetInsertPoint(outside);
+  env_.out_of_bounds(site, env_.global_lane().v, wide_index(index.v, index_type), m.length);
+  b_.CreateBr(env_.lane_end());
+  b_.SetInsertPoint(fine);
+  return nullptr;
+}
+
+// ---- loads
+
+Val LaneCode::load(Memory m, ExprId index, SiteRef site, bool proved) {
+  const Val i = value(index);
+  if (terminated()) return i;
+  return load_at(memory(m), i, type_of_expr(index), site, proved);
+}
+
+Val LaneCode::load_scalar(const MemoryRef& m, const Val& index, Type index_type, SiteRef site,
+                          bool proved) {
+  llvm::Type* const type = element_type(m.element, b_.getContext());
+  llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
+  llvm::Value* address = element_address(m, wide_index(index.v, index_type));
+  if (inside != nullptr)
+    address = b_.CreateSelect(inside, address, zero_global(*b_.GetInsertBlock()->getModule()));
+  llvm::Value* const raw = mark(m, b_.CreateAlignedLoad(type, address, align_of(m)));
+  return {finish_load(m, raw), false};
+}
+
+Val LaneCode::load_contiguous(const MemoryRef& m, const Val& index, Type index_type, SiteRef site,
+                              bool proved) {
+  llvm::Type* const type = vector(element_type(m.element, b_.getContext()));
+  llvm::Value* const first = b_.CreateAdd(env_.start(), index.offset);
+  llvm::Value* const wide_first = b_.CreateZExt(first, b_.getInt64Ty());
+  llvm::Value* const address = element_address(m, wide_first);
+  const auto plain = [&] { return mark(m, b_.CreateAlignedLoad(type, address, align_of(m))); };
+  const auto masked = [&](llvm::Value* lanes_in) {
+    return mark(m, b_.CreateMaskedLoad(type, address, align_of(m), lanes_in,
+                                       llvm::Constant::getNullValue(type)));
+  };
+  if (mask_ == nullptr && !options_.checked &&
+      (proved || env_.ensure_below(index.offset, m.length, is_signed(index_type))))
+    return {finish_load(m, plain()), true};
+  if (mask_ != nullptr || options_.checked) {
+    // The addresses of lanes that are not meant may wrap: they are never touched.
+    llvm::Value* const lanes_in = allowed(m, index, index_type, site, proved);
+    if (lanes_in == nullptr) return {finish_load(m, plain()), true};
+    return {finish_load(m, masked(lanes_in)), true};
+  }
+  llvm::BasicBlock* const inside = new_block("row");
+  llvm::BasicBlock* const ragged = new_block("ragged");
+  llvm::BasicBlock* const after = new_block("loaded");
+  b_.CreateCondBr(whole_row_inside(m, wide_first, index_type), inside, ragged);
+  b_.SetInsertPoint(inside);
+  llvm::Value* const all = plain();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(ragged);
+  llvm::Value* const some = masked(in_bounds(m, index, index_type));
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* const phi = b_.CreatePHI(type, 2);
+  phi->addIncoming(all, inside);
+  phi->addIncoming(some, ragged);
+  return {finish_load(m, phi), true};
+}
+
+llvm::Value* LaneCode::whole_row_inside(const MemoryRef& m, llvm::Value* wide_first,
+                                        Type index_type) {
+  llvm::Value* const last = b_.CreateAdd(
+      wide_first, llvm::ConstantInt::get(b_.getInt64Ty(), lanes() - 1), "", true, true);
+  llvm::Value* limit = b_.CreateZExt(m.length, b_.getInt64Ty());
+  if (is_signed(index_type))
+    limit = b_.CreateBinaryIntrinsic(in::umin, limit,
+                                     llvm::ConstantInt::get(b_.getInt64Ty(), uint64_t{1} << 31));
+  return b_.CreateICmpULT(last, limit);
+}
+
+Val LaneCode::load_at(const MemoryRef& m, Val index, Type index_type, SiteRef site, bool proved) {
+  if (!wide()) return load_scalar(m, index, index_type, site, proved);
+  llvm::Type* const element = element_type(m.element, b_.getContext());
+  if (m.per_lane) {
+    // Row `index`, then the lane's own part.
+    if (!index.varying) {
+      llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
+      llvm::Value* row = wide_index(index.v, index_type);
+      if (inside != nullptr)
+        row = b_.CreateSelect(inside, row, llvm::ConstantInt::get(b_.getInt64Ty(), 0));
+      llvm::Value* const at = b_.CreateGEP(vector(element), m.address, row);
+      llvm::Value* raw = b_.CreateAlignedLoad(vector(element), at, align_of(m));
+      if (inside != nullptr)
+        raw = b_.CreateSelect(inside, raw, llvm::Constant::getNullValue(raw->getType()));
+      return {finish_load(m, raw), true};
+    }
+    llvm::Value* lanes_in = allowed(m, index, index_type, site, proved);
+    if (lanes_in == nullptr) lanes_in = all_lanes();
+    llvm::Value* const raw =
+        b_.CreateMaskedGather(vector(element), own_part(m, index.v, index_type), align_of(m),
+                              lanes_in, llvm::Constant::getNullValue(vector(element)));
+    return {finish_load(m, raw), true};
+  }
+  if (!index.varying) return load_scalar(m, index, index_type, site, proved);
+  if (index.offset != nullptr) return load_contiguous(m, index, index_type, site, proved);
+  llvm::Value* lanes_in = allowed(m, index, index_type, site, proved);
+  if (lanes_in == nullptr) lanes_in = all_lanes();
+  llvm::Value* const raw = mark(
+      m,
+      b_.CreateMaskedGather(vector(element), element_address(m, wide_index(index.v, index_type)),
+                            align_of(m), lanes_in, llvm::Constant::getNullValue(vector(element))));
+  return {finish_load(m, raw), true};
+}
+
+llvm::Value* LaneCode::own_part(const MemoryRef& m, llvm::Value* index, Type index_type) {
+  llvm::Type* const wide_type = vector(b_.getInt64Ty());
+  llvm::Value* const row =
+      b_.CreateMul(wide_index(index, index_type), llvm::ConstantInt::get(wide_type, lanes()));
+  return element_address(m, b_.CreateAdd(row, iota(b_.getInt64Ty())));
+}
+
+// ---- stores
+
+void LaneCode::store_at(const MemoryRef& m, Memory source, Val index, Type index_type, Val v,
+                        SiteRef site, bool proved) {
+  llvm::Type* const element = element_type(m.element, b_.getContext());
+  if (!wide()) {
+    llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
+    llvm::Value* address = element_address(m, wide_index(index.v, index_type));
+    if (inside != nullptr) address = b_.CreateSelect(inside, address, sink_address());
+    llvm::StoreInst* const store =
+        b_.CreateAlignedStore(math_.narrow(m.element, v.v), address, align_of(m));
+    mark(m, store);
+    return;
+  }
+  if (m.per_lane) {
+    llvm::Value* const raw = math_.narrow(m.element, math_.splat(v));
+    if (!index.varying && proved && mask_ == nullptr) {
+      b_.CreateAlignedStore(
+          raw, b_.CreateGEP(vector(element), m.address, wide_index(index.v, index_type)),
+          align_of(m));
+      return;
+    }
+    if (!index.varying) {
+      llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
+      llvm::Value* row = wide_index(index.v, index_type);
+      if (inside != nullptr)
+        row = b_.CreateSelect(inside, row, llvm::ConstantInt::get(b_.getInt64Ty(), 0));
+      llvm::Value* const at = b_.CreateGEP(vector(element), m.address, row);
+      llvm::Value* now = raw;
+      llvm::Value* const old = b_.CreateAlignedLoad(raw->getType(), at, align_of(m));
+      if (mask_ != nullptr) now = b_.CreateSelect(mask_, now, old);
+      if (inside != nullptr) now = b_.CreateSelect(inside, now, old);
+      b_.CreateAlignedStore(now, at, align_of(m));
+      return;
+    }
+    llvm::Value* lanes_in = allowed(m, index, index_type, site, proved);
+    if (lanes_in == nullptr) lanes_in = all_lanes();
+    b_.CreateMaskedScatter(raw, own_part(m, index.v, index_type), align_of(m), lanes_in);
+    return;
+  }
+  if (!index.varying) {
+    store_uniform(m, index, index_type, v, site, proved);
+    return;
+  }
+  llvm::Value* const raw = math_.narrow(m.element, math_.splat(v));
+  if (index.offset != nullptr) {
+    store_contiguous(m, source, index, index_type, raw, site, proved);
+    return;
+  }
+  llvm::Value* lanes_in = allowed(m, index, index_type, site, proved);
+  if (lanes_in == nullptr) lanes_in = all_lanes();
+  mark(m, b_.CreateMaskedScatter(raw, element_address(m, wide_index(index.v, index_type)),
+                                 align_of(m), lanes_in));
+}
+
+// All lanes store to one element: one of those that are meant does.
+void LaneCode::store_uniform(const MemoryRef& m, const Val& index, Type index_type, const Val& v,
+                             SiteRef site, bool proved) {
+  llvm::Value* inside = allowed_scalar(m, index, index_type, site, proved);
+  llvm::Value* one = v.v;
+  if (v.varying) {
+    llvm::Value* last = b_.getInt32(lanes() - 1);
+    if (mask_ != nullptr) {
+      llvm::Value* const bits = mask_bits(mask_);
+      llvm::Value* const leading =
+          b_.CreateIntrinsic(in::ctlz, {bits->getType()}, {bits, b_.getFalse()});
+      // No lane at all: element 0 of a value that is not stored.
+      last = b_.CreateAnd(b_.CreateSub(last, b_.CreateZExtOrTrunc(leading, b_.getInt32Ty())),
+                          b_.getInt32(lanes() - 1));
+    }
+    one = b_.CreateExtractElement(v.v, last);
+  }
+  if (mask_ != nullptr) {
+    llvm::Value* const meant = any(mask_);
+    inside = inside != nullptr ? b_.CreateAnd(inside, meant) : meant;
+  }
+  llvm::Value* address = element_address(m, wide_index(index.v, index_type));
+  if (inside != nullptr) address = b_.CreateSelect(inside, address, sink_address());
+  llvm::StoreInst* const store =
+      b_.CreateAlignedStore(math_.narrow(m.element, one), address, align_of(m));
+  mark(m, store);
+}
+
+void LaneCode::store_contiguous(const MemoryRef& m, Memory source, const Val& index,
+                                Type index_type, llvm::Value* raw, SiteRef site, bool proved) {
+  llvm::Value* const first = b_.CreateAdd(env_.start(), index.offset);
+  llvm::Value* const wide_first = b_.CreateZExt(first, b_.getInt64Ty());
+  llvm::Value* const address = element_address(m, wide_first);
+  if (mask_ == nullptr && !options_.checked &&
+      (proved || env_.ensure_below(index.offset, m.length, is_signed(index_type)))) {
+    llvm::StoreInst* const store = mark(m, b_.CreateAlignedStore(raw, address, align_of(m)));
+    if (source.kind == Memory::Kind::Buffer && frames_.size() == 1 &&
+        env_.streams(source.buffer(), index.offset)) {
+      store->setAlignment(llvm::Align(64));
+      store->setMetadata(
+          llvm::LLVMContext::MD_nontemporal,
+          llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+    }
+    return;
+  }
+  const auto masked = [&](llvm::Value* lanes_in) {
+    mark(m, b_.CreateMaskedStore(raw, address, align_of(m), lanes_in));
+  };
+  if (mask_ != nullptr || options_.checked) {
+    llvm::Value* const lanes_in = allowed(m, index, index_type, site, proved);
+    masked(lanes_in != nullptr ? lanes_in : all_lanes());
+    return;
+  }
+  llvm::BasicBlock* const inside = new_block("row");
+  llvm::BasicBlock* const ragged = new_block("ragged");
+  llvm::BasicBlock* const after = new_block("stored");
+  b_.CreateCondBr(whole_row_inside(m, wide_first, index_type), inside, ragged);
+  b_.SetInsertPoint(inside);
+  mark(m, b_.CreateAlignedStore(raw, address, align_of(m)));
+  b_.CreateBr(after);
+  b_.SetInsertPoint(ragged);
+  masked(in_bounds(m, index, index_type));
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+}
+
+// ---- addresses for what does not happen
+
+llvm::Value* zero_global(llvm::Module& module) {
+  if (llvm::GlobalVariable* const found = module.getNamedGlobal("vyre.zero")) return found;
+  llvm::Type* const type = llvm::Type::getInt64Ty(module.getContext());
+  return new_constant(module, "vyre.zero", llvm::Constant::getNullValue(type));
+}
+
+llvm::Value* LaneCode::sink_address() {
+  if (sink_ == nullptr) sink_ = new_variable(b_.getInt64Ty());
+  return sink_;
+}
+
+}  // namespace vyre::codegen

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/llvm/phases.hpp"
+
+namespace vyre::codegen {
+
+using namespace ir;
+
+bool needs_workgroup(const check::CheckedProgram& checked) {
+  const Program& p = checked.program;
+  for (const Stmt& s : p.stmts) {
+    if (const auto* barrier = std::get_if<Barrier>(&s);
+        barrier && barrier->scope != Scope::Subgroup)
+      return true;
+    if (std::holds_alternative<AsyncCopy>(s) || std::holds_alternative<Wait>(s)) return true;
+  }
+  for (const Expr& e : p.exprs)
+    if (std::holds_alternative<UniformLoad>(e)) return true;
+  return false;
+}
+
+Result<Phases> Phases::make(const check::CheckedProgram& segment, bool checked) {
+  Phases phases;
+  phases.segment_ = &segment;
+  if (!needs_workgroup(segment)) return phases;
+  auto cut = plan::cut_workgroup(segment, checked);
+  if (!cut) return std::unexpected(cut.error());
+  phases.cut_ = std::move(*cut);
+  return phases;
+}
+
+uint32_t Phases::site(size_t phase, SiteRef place) const {
+  uint32_t base = 0;
+  for (size_t i = 0; i < phase; ++i) {
+    const Program& p = program(i).program;
+    base += 2 * static_cast<uint32_t>(std::max(p.exprs.size(), p.stmts.size()));
+  }
+  return base + (place.expr.valid() ? 2 * place.expr.value : 2 * place.stmt.value + 1);
+}
+
+std::optional<Phases::Place> Phases::place(uint32_t site) const {
+  for (size_t i = 0; i < count(); ++i) {
+    const Program& p = program(i).program;
+    const auto size = 2 * static_cast<uint32_t>(std::max(p.exprs.size(), p.stmts.size()));
+    if (site < size) {
+      Place place{i, {}};
+      if (site % 2 == 0)
+        place.at.expr = ExprId{site / 2};
+      else
+        place.at.stmt = StmtId{site / 2};
+      return place;
+    }
+    site -= size;
+  }
+  return std::nullopt;
+}
+
+}  // namespace vyre::codegen

@@ -1,0 +1,637 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/check.hpp"
+#include "base/match.hpp"
+#include "codegen/llvm/lane_code.hpp"
+
+namespace vyre::codegen {
+
+using namespace ir;
+
+namespace {
+
+// Statements that may be emitted a second time so that full blocks need no mask.
+constexpr uint32_t kMostCopies = 400;
+// Loops of fewer trips, with those around them, end soon enough without asking.
+constexpr uint64_t kTripsWithoutPoll = uint64_t{1} << 24;
+
+}  // namespace
+
+LaneCode::LaneCode(Builder& builder, Environment& environment, const check::CheckedProgram& program,
+                   const Divergence& divergence, const Options& options)
+    : b_(builder),
+      env_(environment),
+      options_(options),
+      math_(builder, options.shape.lanes, options.half_conversions) {
+  Frame main;
+  main.c = &program;
+  main.d = &divergence;
+  main.slots.resize(program.program.locals.size());
+  frames_.push_back(std::move(main));
+}
+
+void LaneCode::emit(llvm::Value* mask) {
+  mask_ = mask;
+  if (wide() && (d().ends_lanes() || options_.checked)) {
+    live_ = new_variable(vector(b_.getInt1Ty()));
+    b_.CreateStore(mask_or_all(), live_);
+  }
+  std::vector<StmtId> items;
+  // Regions and blocks are only names at this point.
+  const auto flatten = [&](auto&& self, Block block) -> void {
+    for (const StmtId id : p().items(block)) {
+      if (const auto* region = std::get_if<Region>(&p()[id]))
+        self(self, region->body);
+      else if (const auto* nested = std::get_if<Nested>(&p()[id]))
+        self(self, nested->body);
+      else
+        items.push_back(id);
+    }
+  };
+  flatten(flatten, p().body);
+  emit_top(std::move(items), 0);
+}
+
+// ---- helpers
+
+llvm::Type* LaneCode::shaped(Type type, bool varying) {
+  llvm::Type* const scalar = type_of(type, b_.getContext());
+  return varying ? vector(scalar) : scalar;
+}
+
+llvm::Value* LaneCode::new_variable(llvm::Type* type) {
+  llvm::BasicBlock& entry = b_.GetInsertBlock()->getParent()->getEntryBlock();
+  Builder at(&entry, entry.begin());
+  return at.CreateAlloca(type);
+}
+
+llvm::BasicBlock* LaneCode::new_block(const char* name) {
+  return llvm::BasicBlock::Create(b_.getContext(), name, b_.GetInsertBlock()->getParent());
+}
+
+bool LaneCode::terminated() const {
+  return b_.GetInsertBlock()->getTerminator() != nullptr;
+}
+
+void LaneCode::branch_to(llvm::BasicBlock* block) {
+  if (!terminated()) b_.CreateBr(block);
+}
+
+llvm::Value* LaneCode::all_lanes() {
+  return llvm::Constant::getAllOnesValue(vector(b_.getInt1Ty()));
+}
+llvm::Value* LaneCode::no_lanes() {
+  return llvm::Constant::getNullValue(vector(b_.getInt1Ty()));
+}
+llvm::Value* LaneCode::mask_bits(llvm::Value* mask) {
+  return b_.CreateBitCast(mask, b_.getIntNTy(lanes()));
+}
+llvm::Value* LaneCode::any(llvm::Value* mask) {
+  return b_.CreateICmpNE(mask_bits(mask), llvm::ConstantInt::get(b_.getIntNTy(lanes()), 0));
+}
+llvm::Value* LaneCode::every(llvm::Value* mask) {
+  return b_.CreateICmpEQ(mask_bits(mask), llvm::Constant::getAllOnesValue(b_.getIntNTy(lanes())));
+}
+
+llvm::Value* LaneCode::iota(llvm::Type* element) {
+  std::vector<llvm::Constant*> numbers;
+  for (uint32_t i = 0; i < lanes(); ++i) numbers.push_back(llvm::ConstantInt::get(element, i));
+  return llvm::ConstantVector::get(numbers);
+}
+
+llvm::Value* LaneCode::merged_mask(llvm::Value* a, llvm::BasicBlock* from_a, llvm::Value* b,
+                                   llvm::BasicBlock* from_b) {
+  if (a == b) return a;
+  llvm::PHINode* const phi = b_.CreatePHI(vector(b_.getInt1Ty()), 2);
+  phi->addIncoming(a != nullptr ? a : all_lanes(), from_a);
+  phi->addIncoming(b != nullptr ? b : all_lanes(), from_b);
+  return phi;
+}
+
+// ---- lists
+
+// `if c { return; }` in a block without mask: what follows is emitted for the case that all lanes
+// go on, without a mask, and for the case that some do.
+void LaneCode::emit_top(std::vector<StmtId> items, size_t first) {
+  for (size_t i = first; i < items.size() && !terminated(); ++i) {
+    const auto* s = std::get_if<If>(&p()[items[i]]);
+    const bool guards = s != nullptr && wide() && mask_ == nullptr && s->else_block.empty() &&
+                        s->then_block.count == 1 &&
+                        std::holds_alternative<Return>(p()[p().items(s->then_block)[0]]) &&
+                        copies_ + items.size() - i < kMostCopies;
+    if (!guards) {
+      emit_stmt(items[i]);
+      continue;
+    }
+    const Val c = condition(s->condition);
+    if (!c.varying) {
+      emit_uniform_if(c.v, *s);
+      continue;
+    }
+    copies_ += static_cast<uint32_t>(items.size() - i);
+    llvm::Value* const stay = b_.CreateNot(c.v);
+    llvm::BasicBlock* const full = new_block("all_stay");
+    llvm::BasicBlock* const some = new_block("some_stay");
+    llvm::BasicBlock* const partial = new_block("part");
+    llvm::BasicBlock* const done = new_block("done");
+    b_.CreateCondBr(every(stay), full, some);
+    b_.SetInsertPoint(full);
+    emit_top(items, i + 1);
+    branch_to(done);
+    b_.SetInsertPoint(some);
+    b_.CreateCondBr(any(stay), partial, done);
+    b_.SetInsertPoint(partial);
+    mask_ = stay;
+    if (live_ != nullptr) b_.CreateStore(stay, live_);
+    emit_top(items, i + 1);
+    branch_to(done);
+    b_.SetInsertPoint(done);
+    return;
+  }
+}
+
+void LaneCode::emit_block(Block block) {
+  for (const StmtId id : p().items(block)) {
+    if (terminated()) return;
+    emit_stmt(id);
+  }
+}
+
+void LaneCode::emit_stmt(StmtId id) {
+  match(
+      p()[id], [&](const Let& s) { emit_let(s); }, [&](const DeclareArray& s) { emit_array(s); },
+      [&](const Assign& s) { emit_assign(s); }, [&](const Store& s) { emit_store(s, id); },
+      [&](const Eval& s) {
+        if (const auto* a = std::get_if<Atomic>(&p()[s.value]))
+          atomic(s.value, *a, false);
+        else
+          value(s.value);
+      },
+      [&](const If& s) { emit_if(s); }, [&](const For& s) { emit_for(s, id); },
+      [&](const While& s) { emit_while(s, id); },
+      [&](const Break&) {
+        Loop& loop = frame().loops.back();
+        if (loop.skipped == nullptr)
+          b_.CreateBr(loop.exit);
+        else
+          mask_ = no_lanes();
+      },
+      [&](const Continue&) {
+        Loop& loop = frame().loops.back();
+        if (loop.skipped == nullptr) {
+          b_.CreateBr(loop.next);
+          return;
+        }
+        llvm::Value* const before = b_.CreateLoad(vector(b_.getInt1Ty()), loop.skipped);
+        b_.CreateStore(b_.CreateOr(before, mask_or_all()), loop.skipped);
+        mask_ = no_lanes();
+      },
+      [&](const Return& s) { emit_return(s); }, [&](const Nested& s) { emit_block(s.body); },
+      [&](const Region& s) { emit_block(s.body); },
+      // Lanes of a block are always at the same place: a subgroup has nothing to wait for.
+      [&](const Barrier& s) { VYRE_CHECK(s.scope == Scope::Subgroup); },
+      [&](const Fixpoint&) { VYRE_CHECK(!"a fixpoint is cut by the plan"); },
+      [&](const AsyncCopy&) { VYRE_CHECK(!"an async copy is cut by the plan"); },
+      [&](const Wait&) { VYRE_CHECK(!"a wait is cut by the plan"); },
+      [&](const Trap& s) { emit_trap(s, id); },
+      [&](const Resume&) { VYRE_CHECK(!"a resume is cut by the plan"); },
+      [&](const Collective&) { VYRE_CHECK(!"a collective is cut by the plan"); });
+}
+
+// ---- locals
+
+void LaneCode::emit_let(const Let& s) {
+  Val v = value(s.value);
+  Slot& slot = frame().slots[s.local.index()];
+  if (p()[s.local].kind == Local::Kind::Let || p()[s.local].kind == Local::Kind::For) {
+    slot.value = v;
+    slot.variable = nullptr;
+    return;
+  }
+  slot.varying = d().varies(s.local);
+  const Type type = *c().local_types[s.local.index()];
+  slot.variable = new_variable(shaped(type, slot.varying));
+  b_.CreateStore(slot.varying ? math_.splat(v) : v.v, slot.variable);
+}
+
+void LaneCode::emit_array(const DeclareArray& s) {
+  const uint32_t count = c().array_counts[s.local.index()];
+  MemoryRef m;
+  m.element = *c().local_types[s.local.index()];
+  m.per_lane = wide() && d().varies(s.local);
+  m.own = true;
+  m.length = b_.getInt32(count);
+  llvm::Type* const element = element_type(m.element, b_.getContext());
+  llvm::Type* const row = m.per_lane ? vector(element) : element;
+  llvm::Type* const type = llvm::ArrayType::get(row, count);
+  m.address = new_variable(type);
+  const uint64_t bytes = uint64_t{count} * bytes_of(m.element) * (m.per_lane ? lanes() : 1);
+  b_.CreateMemSet(m.address, b_.getInt8(0), bytes, llvm::Align(bytes_of(m.element)));
+  frame().slots[s.local.index()].memory = m;
+}
+
+void LaneCode::emit_assign(const Assign& s) {
+  Slot& slot = frame().slots[s.local.index()];
+  const Type type = *c().local_types[s.local.index()];
+  Val v = value(s.value);
+  llvm::Type* const stored = shaped(type, slot.varying);
+  if (s.op) {
+    const Val old{b_.CreateLoad(stored, slot.variable), slot.varying};
+    v = math_.binary(*s.op, type, old, v, type_of_expr(s.value));
+  }
+  if (!slot.varying) {
+    VYRE_CHECK(!v.varying);
+    b_.CreateStore(v.v, slot.variable);
+    return;
+  }
+  llvm::Value* now = math_.splat(v);
+  if (mask_ != nullptr) now = b_.CreateSelect(mask_, now, b_.CreateLoad(stored, slot.variable));
+  b_.CreateStore(now, slot.variable);
+}
+
+void LaneCode::emit_store(const Store& s, StmtId id) {
+  const Type index_type = type_of_expr(s.index);
+  const Val index = value(s.index);
+  const MemoryRef m = memory(s.memory);
+  const bool proved = c().stmt_proofs[id.index()] >= 0;
+  const SiteRef site{{}, id};
+  Val v;
+  if (s.op) {
+    const Val old = load_at(m, index, index_type, site, proved);
+    v = math_.binary(*s.op, widened(m.element), old, value(s.value), type_of_expr(s.value));
+  } else {
+    v = value(s.value);
+  }
+  if (terminated()) return;
+  store_at(m, s.memory, index, index_type, v, site, proved);
+}
+
+// ---- branches
+
+bool LaneCode::jumps_out(Block block) const {
+  if (options_.checked) return true;
+  for (const StmtId id : p().items(block)) {
+    const Stmt& s = p()[id];
+    if (std::holds_alternative<Return>(s) || std::holds_alternative<Trap>(s) ||
+        std::holds_alternative<Break>(s) || std::holds_alternative<Continue>(s))
+      return true;
+    bool inner = false;
+    for_each_block(s, [&](Block b) { inner = inner || jumps_out(b); });
+    if (inner) return true;
+  }
+  return can_end(block);
+}
+
+// Lanes may end in it, and not only leave it.
+bool LaneCode::can_end(Block block) const {
+  if (live_ == nullptr) return false;
+  if (options_.checked) return true;
+  for (const StmtId id : p().items(block)) {
+    const Stmt& s = p()[id];
+    if (std::holds_alternative<Trap>(s) ||
+        (std::holds_alternative<Return>(s) && !frames_.back().fn.valid()))
+      return true;
+    bool inner = false;
+    for_each_block(s, [&](Block b) { inner = inner || can_end(b); });
+    for_each_operand(p(), s, [&](ExprId e) { inner = inner || calls_ending(e); });
+    if (inner) return true;
+  }
+  return false;
+}
+
+bool LaneCode::calls_ending(ExprId id) const {
+  if (const auto* e = std::get_if<Call>(&p()[id]))
+    if (d().ends_lanes(e->fn)) return true;
+  bool inner = false;
+  for_each_operand(p(), p()[id], [&](ExprId e) { inner = inner || calls_ending(e); });
+  return inner;
+}
+
+void LaneCode::emit_if(const If& s) {
+  const Val c = condition(s.condition);
+  if (terminated()) return;
+  if (c.varying)
+    emit_divergent_if(c, s);
+  else
+    emit_uniform_if(c.v, s);
+}
+
+void LaneCode::emit_uniform_if(llvm::Value* condition, const If& s) {
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+    emit_block(known->isZero() ? s.else_block : s.then_block);
+    return;
+  }
+  llvm::Value* const before = mask_;
+  llvm::BasicBlock* const yes = new_block("then");
+  llvm::BasicBlock* const no = s.else_block.empty() ? nullptr : new_block("else");
+  llvm::BasicBlock* const after = new_block("after");
+  llvm::BasicBlock* const from = b_.GetInsertBlock();
+  b_.CreateCondBr(condition, yes, no != nullptr ? no : after);
+
+  struct End {
+    llvm::BasicBlock* block = nullptr;
+    llvm::Value* mask = nullptr;
+  };
+  const auto side = [&](llvm::BasicBlock* block, Block body) {
+    b_.SetInsertPoint(block);
+    mask_ = before;
+    emit_block(body);
+    End end;
+    if (!terminated()) {
+      end = {b_.GetInsertBlock(), mask_};
+      b_.CreateBr(after);
+    }
+    return end;
+  };
+  const End yes_end = side(yes, s.then_block);
+  const End no_end = no != nullptr ? side(no, s.else_block) : End{from, before};
+  b_.SetInsertPoint(after);
+  if (yes_end.block != nullptr && no_end.block != nullptr)
+    mask_ = merged_mask(yes_end.mask, yes_end.block, no_end.mask, no_end.block);
+  else if (yes_end.block != nullptr)
+    mask_ = yes_end.mask;
+  else if (no_end.block != nullptr)
+    mask_ = no_end.mask;
+  else
+    b_.CreateUnreachable();
+}
+
+llvm::Value* LaneCode::under_mask(llvm::Value* mask, llvm::function_ref<void()> body) {
+  llvm::BasicBlock* const inside = new_block("lanes");
+  llvm::BasicBlock* const after = new_block("lanes_after");
+  b_.CreateCondBr(any(mask), inside, after);
+  llvm::BasicBlock* const skip = b_.GetInsertBlock();
+  b_.SetInsertPoint(inside);
+  mask_ = mask;
+  body();
+  llvm::Value* const result = mask_;
+  llvm::BasicBlock* const end = b_.GetInsertBlock();
+  VYRE_CHECK(!terminated());
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  // Where no lane was meant, none is left.
+  return result == mask ? mask : merged_mask(result, end, no_lanes(), skip);
+}
+
+void LaneCode::emit_divergent_if(Val c, const If& s) {
+  llvm::Value* const before = mask_;
+  const bool jumps = jumps_out(s.then_block) || jumps_out(s.else_block);
+  const auto masked = [&] {
+    ++parted_;
+    llvm::Value* const yes = before != nullptr ? b_.CreateAnd(before, c.v) : c.v;
+    llvm::Value* left = under_mask(yes, [&] { emit_block(s.then_block); });
+    if (!s.else_block.empty() || jumps) {
+      llvm::Value* no = b_.CreateNot(c.v);
+      if (before != nullptr) no = b_.CreateAnd(before, no);
+      if (!s.else_block.empty()) no = under_mask(no, [&] { emit_block(s.else_block); });
+      left = jumps ? b_.CreateOr(left, no) : left;
+    }
+    --parted_;
+    mask_ = jumps ? left : before;
+  };
+  const uint32_t size = s.then_block.count + s.else_block.count;
+  if (before != nullptr || jumps || copies_ + size > kMostCopies || !s.else_block.empty()) {
+    masked();
+    return;
+  }
+  // All lanes, some, or none.
+  copies_ += size;
+  llvm::BasicBlock* const full = new_block("all");
+  llvm::BasicBlock* const part = new_block("some");
+  llvm::BasicBlock* const after = new_block("after");
+  b_.CreateCondBr(every(c.v), full, part);
+  b_.SetInsertPoint(full);
+  emit_block(s.then_block);
+  branch_to(after);
+  b_.SetInsertPoint(part);
+  masked();
+  branch_to(after);
+  b_.SetInsertPoint(after);
+  mask_ = before;
+}
+
+// ---- loops
+
+std::optional<uint64_t> LaneCode::constant_trips(const For& s) const {
+  const auto first = check::evaluate_constant(c(), s.first);
+  const auto last = check::evaluate_constant(c(), s.last);
+  if (!first || !last) return std::nullopt;
+  const auto number = [&](const check::Constant& k) -> __int128 {
+    if (k.type == Type::I32) return static_cast<int32_t>(static_cast<uint32_t>(k.bits));
+    if (k.type == Type::I64) return static_cast<int64_t>(k.bits);
+    return k.bits;
+  };
+  const __int128 distance = number(*last) - number(*first);
+  if (distance <= 0) return 0;
+  const __int128 step = s.step.valid() ? number(*check::evaluate_constant(c(), s.step)) : 1;
+  return static_cast<uint64_t>((distance + step - 1) / step);
+}
+
+void LaneCode::emit_trip(Block body, llvm::BasicBlock* exit, bool divergent) {
+  Loop loop;
+  loop.next = new_block("next");
+  loop.exit = exit;
+  if (divergent) {
+    loop.skipped = new_variable(vector(b_.getInt1Ty()));
+    b_.CreateStore(no_lanes(), loop.skipped);
+  }
+  frame().loops.push_back(loop);
+  emit_block(body);
+  frame().loops.pop_back();
+  llvm::Value* left = mask_;
+  if (divergent && !terminated())
+    left = b_.CreateOr(mask_or_all(), b_.CreateLoad(vector(b_.getInt1Ty()), loop.skipped));
+  branch_to(loop.next);
+  b_.SetInsertPoint(loop.next);
+  mask_ = left;
+}
+
+struct LaneCode::LanesOfLoop {
+  llvm::Value* before = nullptr;
+  llvm::Value* active = nullptr;  // variable
+  bool ends = false;              // lanes may end in it
+};
+
+LaneCode::LanesOfLoop LaneCode::enter_divergent(llvm::Value* first_lanes, Block body) {
+  LanesOfLoop lanes{mask_, new_variable(vector(b_.getInt1Ty())), can_end(body)};
+  b_.CreateStore(first_lanes, lanes.active);
+  ++parted_;
+  return lanes;
+}
+
+void LaneCode::leave_divergent(const LanesOfLoop& lanes) {
+  --parted_;
+  mask_ = lanes.before;
+  if (lanes.ends) {
+    llvm::Value* const live = b_.CreateLoad(vector(b_.getInt1Ty()), live_);
+    mask_ = mask_ != nullptr ? b_.CreateAnd(mask_, live) : live;
+  }
+  // Lanes that left the loop by returning from the function wait for its end.
+  if (frame().divergent) {
+    llvm::Value* const here = b_.CreateLoad(vector(b_.getInt1Ty()), frame().returned);
+    mask_ = b_.CreateAnd(mask_or_all(), b_.CreateNot(here));
+  }
+}
+
+void LaneCode::emit_for(const For& s, StmtId id) {
+  const Type type = *c().local_types[s.variable.index()];
+  const auto less = [&](const Val& a, const Val& b) {
+    return math_.binary(BinaryOp::Lt, type, a, b, type);
+  };
+  const Val first = value(s.first);
+  const Val last = value(s.last);
+  if (terminated()) return;
+  const Val step = constant(type, s.step.valid() ? check::evaluate_constant(c(), s.step)->bits : 1);
+  const uint64_t outer_trips = trips_;
+  const auto trips = constant_trips(s);
+  const bool polls = !trips || *trips > kTripsWithoutPoll / trips_;
+  if (!polls) trips_ *= std::max<uint64_t>(1, *trips);
+
+  const bool divergent = wide() && d().diverges(id);
+  const bool varying = divergent && first.varying;
+  llvm::Type* const stored = shaped(type, varying);
+  llvm::Value* const variable = new_variable(stored);
+  b_.CreateStore(first.v, variable);
+  const auto current = [&] { return Val{b_.CreateLoad(stored, variable), varying}; };
+  // What is left, as an unsigned number, is more than a step: then the next trip is below the end
+  // and the sum does not overflow.
+  const auto more = [&](const Val& i) {
+    Val left = math_.binary(BinaryOp::Sub, type, last, i, type);
+    left.offset = nullptr;
+    Val by = step;
+    math_.align(left, by);
+    return b_.CreateICmpUGT(left.v, by.v);
+  };
+  llvm::BasicBlock* const body = new_block("for");
+  llvm::BasicBlock* const exit = new_block("for_end");
+  Slot& slot = frame().slots[s.variable.index()];
+  slot.variable = nullptr;
+  if (!divergent) {
+    llvm::Value* const before = mask_;
+    b_.CreateCondBr(less(first, last).v, body, exit);
+    b_.SetInsertPoint(body);
+    frame().slots[s.variable.index()].value = current();
+    emit_trip(s.body, exit, false);
+    if (polls) env_.poll({{}, id});
+    const Val i = current();
+    llvm::Value* const again = more(i);
+    b_.CreateStore(math_.binary(BinaryOp::Add, type, i, step, type).v, variable);
+    b_.CreateCondBr(again, body, exit);
+    b_.SetInsertPoint(exit);
+    mask_ = before;
+  } else {
+    llvm::Value* lanes_in = math_.splat(less(first, last));
+    if (mask_ != nullptr) lanes_in = b_.CreateAnd(mask_, lanes_in);
+    const LanesOfLoop lanes = enter_divergent(lanes_in, s.body);
+    llvm::BasicBlock* const head = new_block("for_lanes");
+    b_.CreateBr(head);
+    b_.SetInsertPoint(head);
+    mask_ = b_.CreateLoad(vector(b_.getInt1Ty()), lanes.active);
+    b_.CreateCondBr(any(mask_), body, exit);
+    b_.SetInsertPoint(body);
+    frame().slots[s.variable.index()].value = current();
+    emit_trip(s.body, exit, true);
+    if (polls) env_.poll({{}, id});
+    const Val i = current();
+    llvm::Value* again = more(i);
+    if (!again->getType()->isVectorTy()) again = math_.splat({again, false});
+    b_.CreateStore(b_.CreateAnd(mask_or_all(), again), lanes.active);
+    b_.CreateStore(math_.binary(BinaryOp::Add, type, i, step, type).v, variable);
+    b_.CreateBr(head);
+    b_.SetInsertPoint(exit);
+    leave_divergent(lanes);
+  }
+  trips_ = outer_trips;
+}
+
+void LaneCode::emit_while(const While& s, StmtId id) {
+  const bool divergent = wide() && d().diverges(id);
+  llvm::BasicBlock* const head = new_block("while");
+  llvm::BasicBlock* const body = new_block("while_body");
+  llvm::BasicBlock* const exit = new_block("while_end");
+  if (!divergent) {
+    llvm::Value* const before = mask_;
+    b_.CreateBr(head);
+    b_.SetInsertPoint(head);
+    const Val c = value(s.condition);
+    if (!terminated()) b_.CreateCondBr(c.v, body, exit);
+    b_.SetInsertPoint(body);
+    emit_trip(s.body, exit, false);
+    env_.poll({{}, id});
+    b_.CreateBr(head);
+    b_.SetInsertPoint(exit);
+    mask_ = before;
+    return;
+  }
+  const LanesOfLoop lanes = enter_divergent(mask_or_all(), s.body);
+  b_.CreateBr(head);
+  b_.SetInsertPoint(head);
+  mask_ = b_.CreateLoad(vector(b_.getInt1Ty()), lanes.active);
+  Val c = value(s.condition);
+  mask_ = b_.CreateAnd(mask_or_all(), math_.splat(c));
+  b_.CreateCondBr(any(mask_), body, exit);
+  b_.SetInsertPoint(body);
+  emit_trip(s.body, exit, true);
+  b_.CreateStore(mask_or_all(), lanes.active);
+  env_.poll({{}, id});
+  b_.CreateBr(head);
+  b_.SetInsertPoint(exit);
+  leave_divergent(lanes);
+}
+
+// ---- the end of lanes and functions
+
+void LaneCode::end_lanes() {
+  if (!wide() || parted_ == 0) {
+    b_.CreateBr(env_.lane_end());
+    return;
+  }
+  llvm::Value* const live = b_.CreateLoad(vector(b_.getInt1Ty()), live_);
+  b_.CreateStore(b_.CreateAnd(live, b_.CreateNot(mask_or_all())), live_);
+  mask_ = no_lanes();
+}
+
+void LaneCode::emit_return(const Return& s) {
+  if (!frame().fn.valid()) {
+    end_lanes();
+    return;
+  }
+  if (s.value.valid()) {
+    const Val v = value(s.value);
+    if (terminated()) return;
+    llvm::Value* now = frame().result_varies ? math_.splat(v) : v.v;
+    if (frame().result_varies && mask_ != nullptr)
+      now = b_.CreateSelect(mask_, now, b_.CreateLoad(now->getType(), frame().result));
+    b_.CreateStore(now, frame().result);
+  }
+  if (!frame().divergent) {
+    b_.CreateBr(frame().exit);
+    return;
+  }
+  llvm::Value* const before = b_.CreateLoad(vector(b_.getInt1Ty()), frame().returned);
+  b_.CreateStore(b_.CreateOr(before, mask_or_all()), frame().returned);
+  mask_ = no_lanes();
+}
+
+void LaneCode::emit_trap(const Trap& s, StmtId id) {
+  const Val v = value(s.value);
+  if (terminated()) return;
+  const SiteRef site{{}, id};
+  if (!wide()) {
+    env_.trapped(site, env_.global_lane().v, v.v);
+  } else {
+    // The first of them is the smallest.
+    llvm::Value* const before = mask_;
+    under_mask(mask_or_all(), [&] {
+      llvm::Value* const bits = mask_bits(mask_);
+      llvm::Value* const first = b_.CreateZExtOrTrunc(
+          b_.CreateIntrinsic(llvm::Intrinsic::cttz, {bits->getType()}, {bits, b_.getTrue()}),
+          b_.getInt32Ty());
+      env_.trapped(site, b_.CreateExtractElement(math_.splat(env_.global_lane()), first),
+                   b_.CreateExtractElement(math_.splat(v), first));
+    });
+    mask_ = before;
+  }
+  end_lanes();
+}
+
+}  // namespace vyre::codegen
