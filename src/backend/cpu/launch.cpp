@@ -11,6 +11,7 @@ using device::KernelStop;
 namespace {
 
 constexpr std::align_val_t kScratchAlign{64};
+constexpr uint64_t kNoLaunch = ~uint64_t{0};
 constexpr auto kProgressEvery = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -74,11 +75,12 @@ bool LaunchJob::begin(Worker& worker) {
   worker.started = 0;
   worker.job = this;
   worker.loop_site.reset();
-  worker.launch = r_.number;
+  worker.launch = kNoLaunch;
   return true;
 }
 
 void LaunchJob::call(Worker& worker, uint64_t first, uint64_t count) {
+  worker.launch = r_.number;
   r_.kernel.run(&r_.args, &worker, first, count);
   if (worker.stop.kind != KernelStop::Kind::None) any_stop_.store(true, std::memory_order_relaxed);
 }
@@ -137,7 +139,7 @@ uint32_t LaunchJob::poll(device::KernelWorker* worker, uint32_t site) {
 // One after the other on one thread, when nobody calls the kernel any more: what the code has kept
 // for each worker can be put together with plain additions.
 void LaunchJob::finish_all(Worker& self) {
-  r_.kernel.finish(&r_.args, &self);
+  if (self.launch == r_.number) r_.kernel.finish(&r_.args, &self);
   for (Worker& helper : r_.helpers)
     if (helper.launch == r_.number) r_.kernel.finish(&r_.args, &helper);
   finish_streaming_stores();

@@ -43,7 +43,7 @@ class LaunchJob;
 // A thread's part in a launch, with what it keeps between launches.
 struct alignas(kLineBytes) Worker : device::KernelWorker {
   LaunchJob* job = nullptr;
-  uint64_t launch = 0;  // the number of the last one it took part in
+  uint64_t launch = 0;  // the number of the last one it has made a call for
   std::optional<uint32_t> loop_site{};  // where a loop was when the launch was given up
   Scratch* memory = nullptr;
 };
