@@ -2,6 +2,7 @@
 #include "backend/cpu/pool.hpp"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -130,8 +131,13 @@ void Pool::help(uint32_t worker) {
     spin_pause();
     if (pauses < kPausesPerLook) continue;
     pauses = 0;
-    if (Clock::now() < sleepy) continue;
-    if (sleep(seen)) sleepy = Clock::now() + options_.spin;
+    if (Clock::now() >= sleepy) {
+      sleep(seen);
+      sleepy = Clock::now() + options_.spin;
+      pauses = kPausesPerLook;
+    } else if (::sched_getcpu() == owner_core_.load(std::memory_order_relaxed)) {
+      ::sched_yield();  // the system has put both on one core: do not keep the owner from it
+    }
   }
 }
 
@@ -150,19 +156,18 @@ bool Pool::join(uint32_t worker, uint32_t& seen) {
   return true;
 }
 
-// True if it was woken up. The owner looks for sleepers after it has written the new generation,
-// and a sleeper at the generation after it has said that it sleeps: one of them sees the other.
-bool Pool::sleep(uint32_t seen) {
+// The owner looks for sleepers after it has written the new generation, and a sleeper at the
+// generation after it has said that it sleeps: one of them sees the other.
+void Pool::sleep(uint32_t seen) {
   sleepers_.fetch_add(1);
-  const bool sleeps = generation_of(state_.load()) == seen;
-  if (sleeps) futex_wait(upper_half(state_), seen);
+  if (generation_of(state_.load()) == seen) futex_wait(upper_half(state_), seen);
   sleepers_.fetch_sub(1);
-  return sleeps;
 }
 
 void Pool::run(Body body, void* context, uint64_t work_ns) {
   body_ = body;
   context_ = context;
+  owner_core_.store(::sched_getcpu(), std::memory_order_relaxed);
   // Nobody is in a job and none is open, so the word is this thread's alone.
   const uint64_t next = (state_.load(std::memory_order_relaxed) & ~(kGeneration - 1)) + kGeneration;
   state_.store(next | kOpen);

@@ -97,7 +97,7 @@ class Pool {
   void start_helpers();
   void help(uint32_t worker);
   bool join(uint32_t worker, uint32_t& seen);
-  bool sleep(uint32_t seen);
+  void sleep(uint32_t seen);
   void wake_sleepers(uint64_t work_ns);
   void close();
 
@@ -109,6 +109,7 @@ class Pool {
 
   alignas(kLineBytes) Body body_ = nullptr;  // of the open job
   void* context_ = nullptr;
+  std::atomic<int> owner_core_ = -1;  // where the owner was when it asked for help
   uint64_t unwoken_ns_ = 0;  // work that was done while somebody slept
   uint32_t fork_epoch_ = 0;
   std::unique_ptr<Helper[]> threads_;
