@@ -30,10 +30,10 @@ Result<Handle> HostMemory::allocate(uint64_t bytes, Memory kind, const BackendIn
       return none(options_.limit - std::min(bytes_, options_.limit));
     bytes_ += bytes;
   }
-  Block block{.data = std::unique_ptr<std::byte, Free>(static_cast<std::byte*>(
-                  ::operator new(bytes, std::align_val_t{kAlign}, std::nothrow))),
-              .bytes = bytes,
-              .kind = kind};
+  Block block{
+      .data = std::unique_ptr<std::byte, Free>(take(bytes), Free{options_.source, bytes}),
+      .bytes = bytes,
+      .kind = kind};
   if (block.data && options_.fresh_fill && bytes != 0)
     std::memset(block.data.get(), static_cast<int>(*options_.fresh_fill), bytes);
   const Handle handle = new_handle();
@@ -97,13 +97,13 @@ HostMemory::Work::~Work() {
 
 std::span<std::byte> HostMemory::Work::find(Handle handle) {
   if (!handle.valid()) return {};
-  for (const Found& found : found_)
-    if (found.handle == handle) return found.bytes;
+  Found& found = found_[handle.value % found_.size()];
+  if (found.handle == handle) return found.bytes;
   const std::scoped_lock lock(memory_.mutex_);
   const auto row = memory_.blocks_.find(handle.value);
   if (row == memory_.blocks_.end()) return {};
   const std::span<std::byte> bytes{row->second.data.get(), row->second.bytes};
-  found_[next_++ % found_.size()] = {handle, bytes};
+  found = {handle, bytes};
   return bytes;
 }
 

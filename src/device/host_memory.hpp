@@ -21,16 +21,27 @@
 
 namespace vyre::device {
 
+// Where memory comes from, for devices that have something better than the heap. Any thread may
+// call it.
+class BlockSource {
+ public:
+  virtual ~BlockSource() = default;
+  // At a multiple of 256; null if there is no more.
+  virtual std::byte* take(uint64_t bytes) noexcept = 0;
+  virtual void give(std::byte* block, uint64_t bytes) noexcept = 0;
+};
+
 class HostMemory {
  public:
   struct Options {
     uint64_t limit = ~uint64_t{0};          // bytes in all
     std::optional<std::byte> fresh_fill{};  // what new memory holds
+    BlockSource* source = nullptr;          // not the heap; outlives the memory
   };
   explicit HostMemory(Options options) : options_(options) {}
 
-  // At a multiple of 256 and not a byte longer, so that AddressSanitizer sees what lies beyond.
-  // DeviceOutOfMemory.
+  // At a multiple of 256. From the heap not a byte longer, so that AddressSanitizer sees what lies
+  // beyond. DeviceOutOfMemory.
   Result<Handle> allocate(uint64_t bytes, Memory kind, const BackendInfo& info);
   // False: no memory of this one.
   bool release(Handle handle) noexcept;
@@ -57,8 +68,7 @@ class HostMemory {
       std::span<std::byte> bytes;
     };
     HostMemory& memory_;
-    std::array<Found, 8> found_;
-    uint32_t next_ = 0;
+    std::array<Found, 16> found_;  // by the last digits of the handle
   };
 
   // For devices without resident buffers: unless somebody works, all memory of the device becomes
@@ -67,8 +77,20 @@ class HostMemory {
 
  private:
   struct Free {
-    void operator()(std::byte* data) const { ::operator delete(data, std::align_val_t{kAlign}); }
+    BlockSource* source;
+    uint64_t bytes;
+    void operator()(std::byte* data) const {
+      if (source != nullptr)
+        source->give(data, bytes);
+      else
+        ::operator delete(data, std::align_val_t{kAlign});
+    }
   };
+  [[nodiscard]] std::byte* take(uint64_t bytes) const {
+    return options_.source != nullptr ? options_.source->take(bytes)
+                                      : static_cast<std::byte*>(::operator new(
+                                            bytes, std::align_val_t{kAlign}, std::nothrow));
+  }
   struct Block {
     std::unique_ptr<std::byte, Free> data;
     uint64_t bytes = 0;

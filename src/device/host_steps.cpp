@@ -93,9 +93,9 @@ class Access {
     const auto at = region(t.device);
     if (at.empty()) return;
     if (t.direction == Transfer::Direction::ToDevice)
-      std::memcpy(at.data(), t.host, at.size());
+      device_.copy(at, {t.host, at.size()});
     else
-      std::memcpy(t.host, at.data(), at.size());
+      device_.copy({t.host, at.size()}, at);
   }
 
   void fail(Error error) {
@@ -143,7 +143,7 @@ class Runner {
           [&](const Fill& x) {
             return timed(step, [&] {
               const auto to = access_.region(x.to);
-              if (!to.empty()) std::memset(to.data(), static_cast<int>(x.value), to.size());
+              if (!to.empty()) device_.fill(to, x.value);
             });
           },
           [&](const SetWord& x) { return timed(step, [&] { access_.write(x.to, x.value); }); },
@@ -252,27 +252,22 @@ class Runner {
     }
     const auto from = access_.region(x.from);
     const auto to = access_.region(x.to);
-    if (!from.empty() && !to.empty()) std::memcpy(to.data(), from.data(), to.size());
+    if (!from.empty() && !to.empty()) device_.copy(to, from);
   }
 
   void compare(const Compare& x) {
     const auto a = access_.region(x.a);
     const auto b = access_.region(x.b);
-    if (!a.empty() && !b.empty() && std::memcmp(a.data(), b.data(), a.size()) != 0)
-      access_.write(x.differs, 1);
+    if (!a.empty() && !b.empty() && device_.differ(a, b)) access_.write(x.differs, 1);
   }
 
   bool may_go_on() {
     if (access_.failed()) return false;
     if (submission_.cancel != nullptr && submission_.cancel->load(std::memory_order_relaxed))
-      access_.fail(error(ErrorCode::Timeout, "the dispatch was cancelled. Fix: run it again"));
+      access_.fail(cancelled_error());
     else if (submission_.deadline != kNoDeadline &&
              std::chrono::steady_clock::now() >= submission_.deadline)
-      access_.fail(error(
-          ErrorCode::Timeout,
-          fmt::format("the dispatch ran longer than its time limit, up to step {} of {}. Fix: look "
-                      "for a loop that does not end, use smaller inputs, or allow more time",
-                      step_, submission_.steps.size())));
+      access_.fail(out_of_time_error(step_, submission_.steps.size()));
     return !access_.failed();
   }
 
@@ -285,6 +280,27 @@ class Runner {
 };
 
 }  // namespace
+
+void HostDevice::fill(std::span<std::byte> to, std::byte value) {
+  std::memset(to.data(), static_cast<int>(value), to.size());
+}
+void HostDevice::copy(std::span<std::byte> to, std::span<const std::byte> from) {
+  std::memcpy(to.data(), from.data(), to.size());
+}
+bool HostDevice::differ(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return std::memcmp(a.data(), b.data(), a.size()) != 0;
+}
+
+Error cancelled_error() {
+  return error(ErrorCode::Timeout, "the dispatch was cancelled. Fix: run it again");
+}
+Error out_of_time_error(uint64_t step, uint64_t steps) {
+  return error(
+      ErrorCode::Timeout,
+      fmt::format("the dispatch ran longer than its time limit, up to step {} of {}. Fix: look "
+                  "for a loop that does not end, use smaller inputs, or allow more time",
+                  step, steps));
+}
 
 Result<void> run_steps(const Submission& submission, const BackendInfo& info, HostDevice& device,
                        Completion& completion) {

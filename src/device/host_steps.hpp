@@ -23,7 +23,17 @@ class HostDevice {
                                  Completion& completion) = 0;
   // Before a step is done; loops and branches are no steps of their own.
   virtual void on_step(const Step& /*step*/) {}
+
+  // Bytes in bulk, for devices that are faster at it than one thread. Never empty, of one length.
+  virtual void fill(std::span<std::byte> to, std::byte value);
+  virtual void copy(std::span<std::byte> to, std::span<const std::byte> from);
+  virtual bool differ(std::span<const std::byte> a, std::span<const std::byte> b);
 };
+
+// Timeout: what a submission ends with that was cancelled, or that was still at this step when its
+// time was over.
+Error cancelled_error();
+Error out_of_time_error(uint64_t step, uint64_t steps);
 
 // Adds to `completion`, whose timings start as 0 where the device measures and as nothing where it
 // does not. Timeout at the deadline or when cancelled, seen between steps; LimitExceeded for a grid

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/kernel_code.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace vyre::backend::cpu {
+
+using device::Entry;
+using device::KernelInfo;
+
+namespace {
+
+std::unexpected<Error> failed(const Entry& entry, std::string_view what) {
+  return std::unexpected(
+      Error{.code = ErrorCode::CompileFailed,
+            .message = fmt::format("the object code of `{}` cannot be used: it {}. Fix: clear the "
+                                   "cache and compile again; if that does not help, report this "
+                                   "as a bug",
+                                   entry.name, what),
+            .context = {},
+            .at = {},
+            .diagnostics = {}});
+}
+
+std::vector<Kernel::Argument> arguments_of(const Entry& entry) {
+  std::vector<Kernel::Argument> arguments;
+  const auto& buffers = entry.program->program.buffers;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const uint32_t bytes = bytes_of(buffers[i].element);
+    Kernel::Argument a;
+    a.element_shift = static_cast<uint32_t>(std::countr_zero(bytes));
+    a.shared = buffers[i].kind == ir::BufferKind::Shared;
+    const auto constant = entry.program->buffers[i].constant_count;
+    if (constant && !a.shared) a.count = *constant;
+    for (const device::SharedEdge& edge : entry.shared)
+      if (edge.buffer.index() == i && (edge.restore || edge.save))
+        a.kept_bytes = uint64_t{constant.value_or(0)} * bytes;
+    arguments.push_back(a);
+  }
+  return arguments;
+}
+
+Result<Kernel> kernel_of(const LoadedObject& object, const Entry& entry, size_t index,
+                         const KernelInfo& info) {
+  if (!entry.program) return failed(entry, "comes without its program");
+  if (entry.barriers_inside || (entry.whole && entry.program->has_grid_barrier))
+    return failed(entry, "has barriers over the grid, which this device does not keep");
+  constexpr uint64_t kMostScratch = uint64_t{1} << 32;
+  if (info.scratch_bytes > kMostScratch) return failed(entry, "asks for too much scratch memory");
+  Kernel kernel{.info = info, .entry = entry, .arguments = arguments_of(entry)};
+  const auto function = object.symbol(fmt::format("vyre_entry_{}", index));
+  if (!function || !function->executable || function->bytes == 0)
+    return failed(entry, fmt::format("does not define vyre_entry_{}", index));
+  kernel.run = reinterpret_cast<device::KernelFn>(function->address);
+  if ((info.flags & KernelInfo::kHasFinish) == 0) return kernel;
+  const auto finish = object.symbol(fmt::format("vyre_finish_{}", index));
+  if (!finish || !finish->executable || finish->bytes == 0)
+    return failed(entry, fmt::format("does not define vyre_finish_{}", index));
+  kernel.finish = reinterpret_cast<device::KernelFinishFn>(finish->address);
+  return kernel;
+}
+
+}  // namespace
+
+Result<KernelCode> load_kernels(const device::Artifact& artifact) {
+  auto object = LoadedObject::load(artifact.code);
+  if (!object) return std::unexpected(std::move(object.error()));
+  KernelCode code{.object = std::move(*object), .kernels = {}};
+  const auto infos = code.object.symbol("vyre_info");
+  for (size_t i = 0; i < artifact.entries.size(); ++i) {
+    if (!infos || infos->bytes / sizeof(KernelInfo) <= i)
+      return failed(artifact.entries[i], fmt::format("has no vyre_info for entry {}", i));
+    KernelInfo info;
+    std::memcpy(&info, infos->address + i * sizeof(KernelInfo), sizeof(KernelInfo));
+    auto kernel = kernel_of(code.object, artifact.entries[i], i, info);
+    if (!kernel) return std::unexpected(std::move(kernel.error()));
+    code.kernels.push_back(std::move(*kernel));
+  }
+  return code;
+}
+
+}  // namespace vyre::backend::cpu

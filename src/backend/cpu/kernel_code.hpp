@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// An artifact as it lies in memory: its code, and for each entry what has to be known to call it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/cpu/elf_loader.hpp"
+#include "device/kernel.hpp"
+#include "vyre/base/result.hpp"
+#include "vyre/device/artifact.hpp"
+
+namespace vyre::backend::cpu {
+
+struct Kernel {
+  // How the bytes of an argument become elements.
+  struct Argument {
+    static constexpr uint64_t kAnyCount = ~uint64_t{0};
+    uint32_t element_shift = 0;
+    bool shared = false;
+    uint64_t count = kAnyCount;  // that the code relies on
+    uint64_t kept_bytes = 0;     // of a shared buffer, for each workgroup between launches
+  };
+
+  device::KernelFn run = nullptr;
+  device::KernelFinishFn finish = nullptr;  // null: none
+  device::KernelInfo info;
+  device::Entry entry;
+  std::vector<Argument> arguments;
+};
+
+struct KernelCode {
+  LoadedObject object;
+  std::vector<Kernel> kernels;  // by entry
+};
+
+// CompileFailed for code that is damaged or does not have what its entries need.
+Result<KernelCode> load_kernels(const device::Artifact& artifact);
+
+}  // namespace vyre::backend::cpu

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/pool.hpp"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bit>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+#include "backend/cpu/processor.hpp"
+
+namespace vyre::backend::cpu {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kHelperMask = 0xFFFF;
+constexpr uint64_t kOwnerSleeps = uint64_t{1} << 30;
+constexpr uint64_t kOpen = uint64_t{1} << 31;
+constexpr uint64_t kGeneration = uint64_t{1} << 32;
+
+// Waking a thread takes as long as this work, so less of it is not worth a call of the system.
+constexpr uint64_t kWorthWaking = 100'000;
+// Pauses of an owner at the end of a job before it sleeps; longer than a piece of work mostly is.
+constexpr int kOwnerPauses = 2000;
+constexpr int kPausesPerLook = 32;  // at the clock
+
+static_assert(std::endian::native == std::endian::little, "halves of the state are futexes");
+
+uint32_t generation_of(uint64_t state) {
+  return static_cast<uint32_t>(state >> 32);
+}
+uint32_t* lower_half(std::atomic<uint64_t>& word) {
+  return reinterpret_cast<uint32_t*>(&word);
+}
+uint32_t* upper_half(std::atomic<uint64_t>& word) {
+  return reinterpret_cast<uint32_t*>(&word) + 1;
+}
+
+void futex_wait(uint32_t* word, uint32_t value) {
+  ::syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+void futex_wake(uint32_t* word, int count) {
+  ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+}
+
+std::atomic<uint32_t> g_fork_epoch = 0;
+
+uint32_t fork_epoch() {
+  static const bool kWatching = [] {
+    return ::pthread_atfork(nullptr, nullptr, [] { g_fork_epoch.fetch_add(1); }) == 0;
+  }();
+  (void)kWatching;
+  return g_fork_epoch.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Pool::Pool(Options options) : options_(options), fork_epoch_(fork_epoch()) {}
+
+Pool::~Pool() {
+  const uint32_t count = helpers_.load(std::memory_order_relaxed);
+  if (fork_epoch_ != fork_epoch() || count == 0) return;
+  stopping_.store(true, std::memory_order_relaxed);
+  state_.fetch_add(kGeneration);  // closed: nobody joins, everybody looks up
+  futex_wake(upper_half(state_), INT_MAX);
+  for (uint32_t i = 0; i < count; ++i) ::pthread_join(threads_[i].thread, nullptr);
+}
+
+bool Pool::try_own() {
+  if (options_.workers < 2 || fork_epoch_ != fork_epoch()) return false;
+  if (owned_.load(std::memory_order_relaxed) || owned_.exchange(true, std::memory_order_acquire))
+    return false;
+  if (!threads_) start_helpers();
+  if (helpers_.load(std::memory_order_relaxed) != 0) return true;
+  disown();
+  return false;
+}
+
+void Pool::disown() {
+  owned_.store(false, std::memory_order_release);
+}
+
+// As many as the system gives. They inherit that all signals are blocked: those of the process are
+// for the threads of the program.
+void Pool::start_helpers() {
+  const uint32_t wanted = options_.workers - 1;
+  threads_.reset(new (std::nothrow) Helper[wanted]());
+  if (!threads_) return;
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  uint32_t started = 0;
+  while (started < wanted) {
+    Helper& helper = threads_[started];
+    helper.pool = this;
+    helper.worker = started + 1;
+    if (::pthread_create(&helper.thread, nullptr, &Pool::helper_main, &helper) != 0) break;
+    ++started;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  helpers_.store(started, std::memory_order_relaxed);
+}
+
+void* Pool::helper_main(void* helper) {
+  const auto& self = *static_cast<const Helper*>(helper);
+  char name[16];
+  std::snprintf(name, sizeof(name), "vyre-cpu-%u", self.worker);
+  ::pthread_setname_np(::pthread_self(), name);
+  self.pool->help(self.worker);
+  return nullptr;
+}
+
+void Pool::help(uint32_t worker) {
+  const KernelFloatingPoint floating_point;
+  uint32_t seen = 0;
+  Clock::time_point sleepy = Clock::now() + options_.spin;
+  for (int pauses = 0;; ++pauses) {
+    if (generation_of(state_.load(std::memory_order_acquire)) != seen) {
+      if (stopping_.load(std::memory_order_relaxed)) return;
+      if (join(worker, seen)) sleepy = Clock::now() + options_.spin;
+      continue;
+    }
+    spin_pause();
+    if (pauses < kPausesPerLook) continue;
+    pauses = 0;
+    if (Clock::now() >= sleepy) {
+      sleep(seen);
+      sleepy = Clock::now() + options_.spin;
+      pauses = kPausesPerLook;
+    } else if (::sched_getcpu() == owner_core_.load(std::memory_order_relaxed)) {
+      ::sched_yield();  // the system has put both on one core: do not keep the owner from it
+    }
+  }
+}
+
+// Takes part in the job if it is still open. `seen` is the job that was looked at.
+bool Pool::join(uint32_t worker, uint32_t& seen) {
+  uint64_t state = state_.load(std::memory_order_acquire);
+  do {
+    seen = generation_of(state);
+    if ((state & kOpen) == 0) return false;
+  } while (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acquire));
+  body_(context_, worker);
+  finish_streaming_stores();
+  const uint64_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
+  if ((before & kOwnerSleeps) != 0 && (before & kHelperMask) == 1)
+    futex_wake(lower_half(state_), 1);
+  return true;
+}
+
+// The owner looks for sleepers after it has written the new generation, and a sleeper at the
+// generation after it has said that it sleeps: one of them sees the other.
+void Pool::sleep(uint32_t seen) {
+  sleepers_.fetch_add(1);
+  if (generation_of(state_.load()) == seen) futex_wait(upper_half(state_), seen);
+  sleepers_.fetch_sub(1);
+}
+
+void Pool::run(Body body, void* context, uint64_t work_ns) {
+  body_ = body;
+  context_ = context;
+  owner_core_.store(::sched_getcpu(), std::memory_order_relaxed);
+  // Nobody is in a job and none is open, so the word is this thread's alone.
+  const uint64_t next = (state_.load(std::memory_order_relaxed) & ~(kGeneration - 1)) + kGeneration;
+  state_.store(next | kOpen);
+  if (sleepers_.load() != 0) wake_sleepers(work_ns);
+  body(context, 0);
+  finish_streaming_stores();
+  close();
+}
+
+// A job that is too small by itself may be one of many: what was missed adds up.
+void Pool::wake_sleepers(uint64_t work_ns) {
+  unwoken_ns_ += std::min(work_ns, kWorthWaking);
+  if (unwoken_ns_ < kWorthWaking) return;
+  unwoken_ns_ = 0;
+  wakes_.fetch_add(1, std::memory_order_relaxed);
+  futex_wake(upper_half(state_), INT_MAX);
+}
+
+void Pool::close() {
+  uint64_t state = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
+  for (int pauses = 0; (state & kHelperMask) != 0; ++pauses) {
+    if (pauses < kOwnerPauses) {
+      spin_pause();
+    } else {
+      state = state_.fetch_or(kOwnerSleeps, std::memory_order_acq_rel) | kOwnerSleeps;
+      if ((state & kHelperMask) != 0)
+        futex_wait(lower_half(state_), static_cast<uint32_t>(state));
+    }
+    state = state_.load(std::memory_order_acquire);
+  }
+}
+
+}  // namespace vyre::backend::cpu

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that help a caller with one job after the other. The caller is worker 0 and starts at
+// once; helpers join when they can. Nobody waits for a helper that has not joined, so waking one is
+// never on the way of a job. One caller at a time has the helpers; others work alone meanwhile.
+#pragma once
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+namespace vyre::backend::cpu {
+
+// Two lines: processors fetch them in pairs.
+inline constexpr size_t kLineBytes = 128;
+
+// Numbers 0 to total - 1, handed out in pieces that get smaller towards the end.
+class Chunks {
+ public:
+  struct Range {
+    uint64_t first = 0;
+    uint64_t count = 0;  // 0: nothing is left
+  };
+
+  // Nobody claims meanwhile.
+  void reset(uint64_t total, uint32_t workers, uint64_t least, uint64_t most) {
+    total_ = total;
+    share_ = uint64_t{4} * workers;
+    least_ = std::max<uint64_t>(least, 1);
+    most_ = std::max(most, least_);
+    next_.store(0, std::memory_order_relaxed);
+  }
+  Range claim() {
+    const uint64_t seen = next_.load(std::memory_order_relaxed);
+    if (seen >= total_) return {};
+    const uint64_t size = std::clamp((total_ - seen) / share_, least_, most_);
+    const uint64_t first = next_.fetch_add(size, std::memory_order_relaxed);
+    if (first >= total_) return {};
+    return {first, std::min(size, total_ - first)};
+  }
+  // What is left is not handed out any more.
+  void stop() { next_.store(total_, std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t claimed() const {
+    return std::min(next_.load(std::memory_order_relaxed), total_);
+  }
+  [[nodiscard]] uint64_t total() const { return total_; }
+
+ private:
+  alignas(kLineBytes) std::atomic<uint64_t> next_ = 0;
+  alignas(kLineBytes) uint64_t total_ = 0;
+  uint64_t share_ = 4;
+  uint64_t least_ = 1;
+  uint64_t most_ = 1;
+};
+
+class Pool {
+ public:
+  struct Options {
+    uint32_t workers = 1;  // with the caller
+    std::chrono::nanoseconds spin = std::chrono::microseconds(80);  // before a helper sleeps
+  };
+  // Threads start when the first job wants them.
+  explicit Pool(Options options);
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  // Nobody owns it any more.
+  ~Pool();
+
+  [[nodiscard]] uint32_t workers() const { return options_.workers; }
+  // Threads that are there.
+  [[nodiscard]] uint32_t helpers() const { return helpers_.load(std::memory_order_relaxed); }
+  // Calls of the system to wake somebody up.
+  [[nodiscard]] uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
+
+  // The helpers are this caller's until disown(). False: somebody else's, or there are none, also
+  // in a child of fork(), where all threads but one are gone.
+  bool try_own();
+  void disown();
+
+  // On each worker that takes part, at the same time; it returns when nothing is left to do.
+  using Body = void (*)(void* context, uint32_t worker);
+  // For the owner: body on this thread as worker 0 and on helpers that come in time, all done at
+  // the end. `work_ns` is what the job may take, so that nobody is woken up for a trifle.
+  void run(Body body, void* context, uint64_t work_ns);
+
+ private:
+  struct Helper {
+    Pool* pool = nullptr;
+    uint32_t worker = 0;
+    pthread_t thread = {};
+  };
+
+  static void* helper_main(void* helper);
+  void start_helpers();
+  void help(uint32_t worker);
+  bool join(uint32_t worker, uint32_t& seen);
+  void sleep(uint32_t seen);
+  void wake_sleepers(uint64_t work_ns);
+  void close();
+
+  const Options options_;
+
+  // Generation of the job (upper half), whether it is open, whether the owner sleeps, and how many
+  // helpers are in it. One word, so that joining and closing cannot miss each other.
+  alignas(kLineBytes) std::atomic<uint64_t> state_ = 0;
+
+  alignas(kLineBytes) Body body_ = nullptr;  // of the open job
+  void* context_ = nullptr;
+  std::atomic<int> owner_core_ = -1;  // where the owner was when it asked for help
+  uint64_t unwoken_ns_ = 0;  // work that was done while somebody slept
+  uint32_t fork_epoch_ = 0;
+  std::unique_ptr<Helper[]> threads_;
+
+  alignas(kLineBytes) std::atomic<uint32_t> sleepers_ = 0;
+  std::atomic<uint32_t> helpers_ = 0;
+  std::atomic<uint64_t> wakes_ = 0;
+  std::atomic<bool> owned_ = false;
+  std::atomic<bool> stopping_ = false;
+};
+
+}  // namespace vyre::backend::cpu

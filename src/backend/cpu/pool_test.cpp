@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/pool.hpp"
+
+#include <dirent.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <numeric>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "backend/cpu/processor.hpp"
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define VYRE_NO_FORK 1  // it wants no work in a child of a program with threads
+#endif
+#endif
+
+namespace vyre::backend::cpu {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint64_t kBig = 1'000'000'000;
+
+// Every number of a range once, whoever takes part.
+struct Counting {
+  explicit Counting(uint64_t total) : hits(total) {}
+  std::vector<std::atomic<uint32_t>> hits;
+  Chunks chunks;
+  std::atomic<uint64_t> workers = 0;  // as bits
+
+  static void body(void* context, uint32_t worker) {
+    auto& me = *static_cast<Counting*>(context);
+    for (auto r = me.chunks.claim(); r.count != 0; r = me.chunks.claim()) {
+      me.workers.fetch_or(uint64_t{1} << worker, std::memory_order_relaxed);
+      for (uint64_t i = r.first; i < r.first + r.count; ++i)
+        me.hits[i].fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  void expect_all_once() const {
+    for (size_t i = 0; i < hits.size(); ++i) ASSERT_EQ(hits[i].load(), 1u) << i;
+  }
+};
+
+std::vector<std::string> thread_names() {
+  std::vector<std::string> names;
+  DIR* const tasks = ::opendir("/proc/self/task");
+  while (const dirent* const task = ::readdir(tasks)) {
+    std::ifstream file("/proc/self/task/" + std::string(task->d_name) + "/comm");
+    std::string name;
+    if (std::getline(file, name)) names.push_back(name);
+  }
+  ::closedir(tasks);
+  return names;
+}
+
+TEST(Chunks, ShrinkTowardsTheEnd) {
+  Chunks chunks;
+  chunks.reset(1000, 2, 10, 100);
+  uint64_t next = 0;
+  uint64_t last = 1000;
+  for (auto r = chunks.claim(); r.count != 0; r = chunks.claim()) {
+    EXPECT_EQ(r.first, next);
+    EXPECT_LE(r.count, last);
+    EXPECT_LE(r.count, 100u);
+    last = r.count;
+    next += r.count;
+  }
+  EXPECT_EQ(next, 1000u);
+  EXPECT_LE(last, 10u);
+  EXPECT_EQ(chunks.claimed(), 1000u);
+  chunks.reset(5, 2, 0, 0);
+  EXPECT_EQ(chunks.claim().count, 1u);
+  chunks.stop();
+  EXPECT_EQ(chunks.claim().count, 0u);
+}
+
+TEST(Pool, RunsEverythingOnce) {
+  for (const uint32_t workers : {2U, 3U, 5U}) {
+    Pool pool({.workers = workers, .spin = 50us});
+    ASSERT_TRUE(pool.try_own());
+    for (int round = 0; round < 300; ++round) {
+      Counting job(1 + static_cast<uint64_t>(round) * 7);
+      job.chunks.reset(job.hits.size(), workers, 1, 16);
+      pool.run(&Counting::body, &job, round % 2 == 0 ? kBig : 0);
+      job.expect_all_once();
+      if (round % 50 == 49) std::this_thread::sleep_for(1ms);  // they park
+    }
+    pool.disown();
+  }
+}
+
+TEST(Pool, HelpersHelpAndAreNamed) {
+  Pool pool({.workers = 3});
+  ASSERT_TRUE(pool.try_own());
+  EXPECT_EQ(pool.helpers(), 2u);
+  // Wait for all three to be in it at the same time.
+  std::atomic<uint32_t> inside = 0;
+  pool.run(
+      [](void* context, uint32_t) {
+        auto& count = *static_cast<std::atomic<uint32_t>*>(context);
+        count.fetch_add(1);
+        while (count.load() < 3) std::this_thread::yield();
+      },
+      &inside, kBig);
+  EXPECT_EQ(inside, 3u);
+  EXPECT_THAT(thread_names(), testing::IsSupersetOf({"vyre-cpu-1", "vyre-cpu-2"}));
+  pool.disown();
+}
+
+TEST(Pool, DoesNotWaitForSleepers) {
+  Pool pool({.workers = 2, .spin = 0us});
+  ASSERT_TRUE(pool.try_own());
+  std::this_thread::sleep_for(20ms);  // parked
+  const uint64_t before = pool.wakes();
+  for (int i = 0; i < 1000; ++i)
+    pool.run([](void*, uint32_t) {}, nullptr, 10);
+  EXPECT_EQ(pool.wakes(), before);  // a trifle wakes nobody up
+  for (int i = 0; i < 20; ++i) pool.run([](void*, uint32_t) {}, nullptr, 50'000);
+  EXPECT_LE(pool.wakes(), before + 10);  // and many small jobs now and then
+  pool.disown();
+}
+
+TEST(Pool, OneOwnerAtATime) {
+  Pool pool({.workers = 2});
+  ASSERT_TRUE(pool.try_own());
+  EXPECT_FALSE(pool.try_own());
+  std::thread([&] { EXPECT_FALSE(pool.try_own()); }).join();
+  pool.disown();
+  EXPECT_TRUE(pool.try_own());
+  pool.disown();
+  Pool alone({.workers = 1});
+  EXPECT_FALSE(alone.try_own());
+  EXPECT_EQ(alone.helpers(), 0u);
+}
+
+// Threads that fight for the helpers: who does not get them works alone.
+TEST(Pool, ManyCallers) {
+  Pool pool({.workers = 3, .spin = 20us});
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 4; ++t)
+    callers.emplace_back([&] {
+      for (int round = 0; round < 500; ++round) {
+        Counting job(200);
+        job.chunks.reset(job.hits.size(), 3, 1, 8);
+        if (pool.try_own()) {
+          pool.run(&Counting::body, &job, kBig);
+          pool.disown();
+        } else {
+          Counting::body(&job, 0);
+        }
+        job.expect_all_once();
+      }
+    });
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(Pool, HelpersTakeNoSignals) {
+  static std::atomic<bool> seen = false;
+  seen = false;
+  struct sigaction action = {};
+  struct sigaction old = {};
+  action.sa_handler = [](int) { seen = true; };
+  ASSERT_EQ(::sigaction(SIGUSR1, &action, &old), 0);
+  {
+    Pool pool({.workers = 2});
+    ASSERT_TRUE(pool.try_own());
+    pool.disown();
+    sigset_t one;
+    ::sigemptyset(&one);
+    ::sigaddset(&one, SIGUSR1);
+    ::pthread_sigmask(SIG_BLOCK, &one, nullptr);
+    ::kill(::getpid(), SIGUSR1);  // only a helper could take it
+    std::this_thread::sleep_for(5ms);
+    EXPECT_FALSE(seen);
+    ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+    EXPECT_TRUE(seen);
+  }
+  ::sigaction(SIGUSR1, &old, nullptr);
+}
+
+TEST(Pool, TheThreadsEndWithIt) {
+  const size_t before = thread_names().size();
+  for (int i = 0; i < 20; ++i) {
+    Pool pool({.workers = 4, .spin = i % 2 == 0 ? 0us : 1000us});
+    ASSERT_TRUE(pool.try_own());
+    if (i % 4 == 0) std::this_thread::sleep_for(1ms);
+    pool.disown();
+  }
+  EXPECT_EQ(thread_names().size(), before);
+}
+
+#ifndef VYRE_NO_FORK
+TEST(Pool, AChildWorksAlone) {
+  auto pool = std::make_unique<Pool>(Pool::Options{.workers = 2});
+  ASSERT_TRUE(pool->try_own());
+  pool->run([](void*, uint32_t) {}, nullptr, kBig);
+  pool->disown();
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(10);
+    const bool owns = pool->try_own();
+    pool.reset();
+    Pool fresh({.workers = 2});
+    bool works = fresh.try_own();
+    if (works) fresh.run([](void*, uint32_t) {}, nullptr, kBig);
+    ::_exit(owns || !works ? 1 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_TRUE(pool->try_own());
+  pool->disown();
+}
+#endif
+
+TEST(KernelFloatingPoint, ComesAndGoes) {
+#if defined(__x86_64__)
+  const uint32_t before = _mm_getcsr();
+  _mm_setcsr(0x9FC0);  // flush to zero, denormals are zero
+  {
+    KernelFloatingPoint inside;
+    EXPECT_EQ(_mm_getcsr(), 0x1F80u);
+    inside.leave();
+    EXPECT_EQ(_mm_getcsr(), 0x9FC0u);
+    inside.enter();
+    _mm_setcsr(0x1FBF);  // sticky flags of a kernel
+  }
+  EXPECT_EQ(_mm_getcsr(), 0x9FC0u);
+  _mm_setcsr(before);
+#endif
+}
+
+}  // namespace
+}  // namespace vyre::backend::cpu
