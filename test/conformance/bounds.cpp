@@ -177,7 +177,9 @@ constexpr std::string_view kAffine2 = R"(program affine_2 {
   let at = y * w + x;
   var s = a[at] + a[at - 1] + a[at + 1] + a[at - w] + a[at + w];
   s += a[(y + 1) * w + x + 1] - a[(y - 1) * w + x - 1];
-  o[y * $W + x] = s;
+  if x < $W {
+    o[y * $W + x] = s;
+  }
 }
 )";
 

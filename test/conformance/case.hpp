@@ -44,6 +44,7 @@ struct Case {
   // What the dispatch must end with on the oracle, too, so that a case keeps its meaning.
   std::optional<ErrorCode> error{};
   bool racy = false;        // on purpose; the outcome is the same all the same
+  bool passes_vary = false;  // how often a fixpoint is passed depends on the order of lanes
   bool exact_nans = false;  // outputs are copies, so the bits of NaNs count
   // Also on the devices of a backend that differ only in their way through grid barriers.
   bool every_route = false;

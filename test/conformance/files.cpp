@@ -64,7 +64,7 @@ std::vector<Case> cases_in(const std::string& folder, const std::string& prefix)
 
 std::vector<Case> file_cases() {
   std::vector<Case> cases = cases_in("examples", "example_");
-  for (Case& one : cases) one.guarded = one.every_route = true;
+  for (Case& one : cases) one.guarded = one.every_route = one.passes_vary = true;
   for (Case& one : cases_in("test/conformance/programs", "kernel_")) {
     one.every_route = true;
     cases.push_back(std::move(one));
