@@ -64,7 +64,15 @@ std::vector<Case> cases_in(const std::string& folder, const std::string& prefix)
 
 std::vector<Case> file_cases() {
   std::vector<Case> cases = cases_in("examples", "example_");
-  for (Case& one : cases) one.guarded = one.every_route = one.passes_vary = true;
+  // These take seconds on an interpreter.
+  const auto large = [](const Case& one) {
+    return one.name == "example_heat" || one.name == "example_life" ||
+           one.name == "example_mandelbrot";
+  };
+  for (Case& one : cases) {
+    one.guarded = one.passes_vary = true;
+    one.every_route = !large(one);
+  }
   for (Case& one : cases_in("test/conformance/programs", "kernel_")) {
     one.every_route = true;
     cases.push_back(std::move(one));

@@ -25,6 +25,9 @@ struct Hostile {
   const char* name;
   std::string text;
   std::optional<check::Axes> grid = {};
+  [[nodiscard]] bool has_barriers() const {
+    return text.contains("barrier") || text.contains("fixpoint");
+  }
 };
 
 std::string program(std::string_view body) {
@@ -264,7 +267,8 @@ void add(const Subject& subject, const std::string& name, Arguments... arguments
 void register_hostile(const std::vector<Subject>& devices) {
   for (const Subject& subject : devices) {
     for (const Hostile& hostile : endless())
-      add<EndlessTest>(subject, fmt::format("hostile_endless_{}", hostile.name), hostile);
+      if (subject.every_case || hostile.has_barriers())
+        add<EndlessTest>(subject, fmt::format("hostile_endless_{}", hostile.name), hostile);
     if (!subject.every_case) continue;
     for (const Excessive& what : excessive())
       add<ExcessiveTest>(subject, fmt::format("hostile_{}", what.name), what);

@@ -237,15 +237,14 @@ std::string compare(const Case& one, const check::CheckedProgram& checked,
   return "";
 }
 
-Judgement judge_unexpected(const Case& one, const Subject& subject) {
+}  // namespace
+
+Judgement judge_on(const Case& one, const run::Device& device) {
   const auto failed = [](std::string what) { return Judgement{Verdict::Fail, std::move(what)}; };
-  if (!subject.unusable.empty()) return {Verdict::Unavailable, subject.unusable};
   const auto prepared = prepare(one);
   if (!prepared) return failed("the case is broken: " + to_string(prepared.error()));
-  const auto device = open_subject(subject);
-  if (!device) return failed("cannot be opened: " + to_string(device.error()));
-  const device::BackendInfo& info = device->info();
-  Dispatch plain(one, *prepared, *device);
+  const device::BackendInfo& info = device.info();
+  Dispatch plain(one, *prepared, device);
   if (const auto can =
           pipeline::check_device_limits(prepared->checked, prepared->workgroup, info);
       !can) {
@@ -273,13 +272,11 @@ Judgement judge_unexpected(const Case& one, const Subject& subject) {
   if (!one.guarded) return {};
   for (const Edge edge : {Edge::End, Edge::Start}) {
     what = compare(one, prepared->checked, wanted,
-                   Dispatch(one, *prepared, *device).run(edge));
+                   Dispatch(one, *prepared, device).run(edge));
     if (!what.empty()) return failed("with guard pages: " + what);
   }
   return {};
 }
-
-}  // namespace
 
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
@@ -379,7 +376,10 @@ Judgement judge_case(const Case& one) {
 }
 
 Judgement judge(const Case& one, const Subject& subject) {
-  return expect_failure(one, subject.backend, judge_unexpected(one, subject));
+  if (!subject.unusable.empty()) return {Verdict::Unavailable, subject.unusable};
+  const auto device = open_subject(subject);
+  if (!device) return {Verdict::Fail, "cannot be opened: " + to_string(device.error())};
+  return expect_failure(one, subject.backend, judge_on(one, *device));
 }
 
 }  // namespace vyre::conformance

@@ -30,6 +30,8 @@ struct Judgement {
   std::string text;  // the reason, or what differs
 };
 Judgement judge(const Case& one, const Subject& subject);
+// Without expectations.
+Judgement judge_on(const Case& one, const run::Device& device);
 // Whether a case has one outcome whatever the order of lanes is, as it must to be compared: on the
 // oracle in several orders, looking for races.
 Judgement judge_case(const Case& one);
