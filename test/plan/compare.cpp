@@ -19,6 +19,7 @@ namespace vyre::plan_test {
 using plan::Route;
 
 std::string to_string(const Way& way) {
+  if (!way.device_id.empty()) return way.device_id + (way.checked ? ", checked" : "");
   return fmt::format("{}{}{}{}, {} {}", plan::name_of(way.route),
                      !way.device                  ? ""
                      : way.device->whole_programs ? " by the driver, whole"
@@ -76,11 +77,15 @@ std::vector<Way> driver_ways() {
   return ways;
 }
 
+std::vector<Way> device_ways(const std::string& id) {
+  return {{.device_id = id}, {.device_id = id, .checked = true}};
+}
+
 std::optional<Fault> find_fault(const check::CheckedProgram& checked,
                                 const std::vector<std::vector<std::byte>>& inputs,
                                 const std::optional<check::Axes>& grid,
                                 const std::vector<Way>& ways) {
-  std::map<std::tuple<oracle::Schedule, uint64_t, bool>, Ran> sources;
+  std::map<std::tuple<oracle::Schedule, uint64_t, bool, uint32_t>, Ran> sources;
   std::map<std::pair<Route, bool>, Result<plan::Plan>> plans;
   for (const Way& way : ways) {
     RunOptions options;
@@ -88,20 +93,27 @@ std::optional<Fault> find_fault(const check::CheckedProgram& checked,
     options.seed = way.seed;
     options.grid = grid;
     options.checked = way.checked;
-    const std::tuple key(way.schedule, way.seed, way.checked);
+    const run::Device* const registered =
+        way.device_id.empty() ? nullptr : &open_device(way.device_id);
+    if (registered != nullptr)
+      options.subgroup_size = std::max(registered->info().capabilities.subgroup_size, 1U);
+    const std::tuple key(way.schedule, way.seed, way.checked, options.subgroup_size);
     auto source = sources.find(key);
     if (source == sources.end())
       source = sources.emplace(key, run_source(checked, inputs, options)).first;
-    if (way.device) {
-      Ran ran = drive(checked, *way.device, inputs, options);
+    if (way.device || registered != nullptr) {
+      const run::Device device =
+          registered != nullptr ? *registered : open_device(*way.device, options);
+      const bool keeps = device.info().capabilities.resident_buffers;
+      Ran ran = drive(checked, device, inputs, options);
       if (ran.error && ran.error->code == ErrorCode::Unsupported && has_persistent(checked))
         continue;  // a device that keeps no buffers
-      const bool unknown = ran.error && way.route == Route::Host;
+      const bool unknown = ran.error && !keeps;
       // A caller gets no report with an error, and of an output with @range only that.
       if (ran.error) {
         ran.counted = false;
         ran.resumed = source->second.resumed;
-      } else if (way.route == Route::Host) {
+      } else if (!keeps) {
         fill_outside_ranges(checked, source->second, ran);
       }
       if (std::string what = difference(checked.program, source->second, ran, unknown);

@@ -17,6 +17,7 @@ struct Way {
   plan::Route route = plan::Route::Resident;
   // Through the driver, on a device that leads it to this route; else by the plan interpreter.
   std::optional<DriverDevice> device = {};
+  std::string device_id = {};  // or on this device of the registry
   bool workgroup_phases = false;
   bool checked = false;
   oracle::Schedule schedule = oracle::Schedule::Forward;
@@ -27,6 +28,8 @@ std::string to_string(const Way& way);
 std::vector<Way> all_ways();
 // Every route of the driver, with loops of the device and of the host.
 std::vector<Way> driver_ways();
+// A device of the registry, plain and in checked mode.
+std::vector<Way> device_ways(const std::string& id);
 
 struct Fault {
   Way way;

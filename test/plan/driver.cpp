@@ -2,6 +2,8 @@
 #include "plan/driver.hpp"
 
 #include <algorithm>
+#include <map>
+#include <stdexcept>
 
 #include "generator/schedules.hpp"
 #include "vyre/backend/reference.hpp"
@@ -26,12 +28,38 @@ run::Device open_device(const DriverDevice& device, const RunOptions& options) {
   return run::Device::over(*backend::open_reference(reference), {.cache_directory = {}});
 }
 
+const run::Device& open_device(const std::string& id) {
+  static std::map<std::string, run::Device> devices;
+  const auto found = devices.find(id);
+  if (found != devices.end()) return found->second;
+  run::DeviceOptions options;
+  options.cache_directory.clear();
+  auto device = run::Device::open(id, std::move(options));
+  if (!device) throw std::runtime_error(to_string(device.error()));
+  return devices.emplace(id, std::move(*device)).first->second;
+}
+
+void limit_to(const device::Capabilities& can, generator::GeneratorOptions& options) {
+  const auto need = [](bool& option, bool capability) { option = option && capability; };
+  need(options.subgroups, can.subgroup_ops && can.subgroup_shuffle);
+  need(options.wide, can.i64);
+  need(options.doubles, can.f64);
+  need(options.wide_atomics, can.i64_atomics);
+  need(options.float_atomics, can.f32_atomic_add);
+  need(options.storage_types,
+       can.storage_8bit && can.storage_16bit && can.f16_storage && can.bf16_storage);
+  need(options.persistent, can.resident_buffers);
+  need(options.floats, can.strict_f32 && can.f32_subnormals && can.exact_fma &&
+                           can.exact_division && can.exact_sqrt && can.exact_conversions);
+  need(options.grid_barriers, can.cooperative_grid_barrier || can.host_split);
+}
+
 namespace {
 
 class Driven {
  public:
-  Driven(const check::CheckedProgram& source, const DriverDevice& kind, const RunOptions& options)
-      : source_(source), options_(options), device_(open_device(kind, options)) {}
+  Driven(const check::CheckedProgram& source, const run::Device& device, const RunOptions& options)
+      : source_(source), options_(options), device_(device) {}
 
   Ran run(std::span<const Bytes> inputs) {
     Ran ran;
@@ -110,12 +138,12 @@ class Driven {
 
   const check::CheckedProgram& source_;
   const RunOptions& options_;
-  run::Device device_;
+  const run::Device& device_;
 };
 
 }  // namespace
 
-Ran drive(const check::CheckedProgram& source, const DriverDevice& device,
+Ran drive(const check::CheckedProgram& source, const run::Device& device,
           std::span<const Bytes> inputs, const RunOptions& options) {
   return Driven(source, device, options).run(inputs);
 }

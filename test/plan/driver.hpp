@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program through the real driver on the reference backend, told in the same terms as a plan that
-// is interpreted.
+// A program through the real driver, on the reference backend or any other device, told in the same
+// terms as a plan that is interpreted.
 #pragma once
 
+#include "generator/generator.hpp"
 #include "plan/interpreter.hpp"
 #include "vyre/run/device.hpp"
 
@@ -16,10 +17,15 @@ struct DriverDevice {
 };
 // A new one, without a disk cache.
 run::Device open_device(const DriverDevice& device, const RunOptions& options);
+// A device of the registry, opened once and without a disk cache. Throws std::runtime_error if that
+// fails.
+const run::Device& open_device(const std::string& id);
+// Switches off what a device cannot do.
+void limit_to(const device::Capabilities& capabilities, generator::GeneratorOptions& options);
 
 // Arguments are buffers on the device where it keeps such, so that their contents are known after
 // an error, too.
-Ran drive(const check::CheckedProgram& source, const DriverDevice& device,
+Ran drive(const check::CheckedProgram& source, const run::Device& device,
           std::span<const std::vector<std::byte>> inputs, const RunOptions& options);
 
 }  // namespace vyre::plan_test

@@ -17,18 +17,6 @@ namespace {
 constexpr std::string_view kRunMark = "// run:";
 constexpr std::string_view kErrorMark = "// error:";
 
-// What stands after `mark` in the one line that begins with it; nothing if there is no such line.
-std::optional<std::string> line_after(const std::string& text, std::string_view mark) {
-  std::istringstream lines(text);
-  std::optional<std::string> found;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(mark)) continue;
-    if (found) throw std::runtime_error("two lines begin with `" + std::string(mark) + "`");
-    found = line.substr(mark.size());
-  }
-  return found;
-}
-
 std::vector<std::string> words_of(const std::string& line) {
   std::istringstream rest(line);
   std::vector<std::string> words;
@@ -69,27 +57,40 @@ void read_input(const check::CheckedProgram& checked, const std::string& text,
   throw std::runtime_error("there is no input named `" + given->name + "`");
 }
 
-void read_run_line(const check::CheckedProgram& checked, const std::string& line, Directed& into) {
+}  // namespace
+
+std::optional<std::string> line_after(const std::string& text, std::string_view mark) {
+  std::istringstream lines(text);
+  std::optional<std::string> found;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(mark)) continue;
+    if (found) throw std::runtime_error("two lines begin with `" + std::string(mark) + "`");
+    found = line.substr(mark.size());
+  }
+  return found;
+}
+
+RunLine read_run_line(const check::CheckedProgram& checked, const std::string& line,
+                      std::vector<std::optional<std::vector<std::byte>>> given) {
+  RunLine into;
   const auto takes_input = [](const check::BufferFacts& b) { return b.input_slot.has_value(); };
-  std::vector<std::optional<std::vector<std::byte>>> slots(
-      static_cast<size_t>(std::ranges::count_if(checked.buffers, takes_input)));
+  given.resize(static_cast<size_t>(std::ranges::count_if(checked.buffers, takes_input)));
   const std::vector<std::string> words = words_of(line);
   if (words.size() % 2 != 0) throw std::runtime_error("an option of the run line has no value");
   for (size_t i = 0; i < words.size(); i += 2) {
     if (words[i] == "--in")
-      read_input(checked, words[i + 1], slots);
+      read_input(checked, words[i + 1], given);
     else if (words[i] == "--grid")
       into.grid = read_grid(words[i + 1]);
     else
       throw std::runtime_error("the run line knows --in and --grid, not " + words[i]);
   }
-  for (auto& slot : slots) {
+  for (auto& slot : given) {
     if (!slot) throw std::runtime_error("the run line does not give every input");
     into.inputs.push_back(std::move(*slot));
   }
+  return into;
 }
-
-}  // namespace
 
 std::filesystem::path programs_dir() {
   return std::filesystem::path(VYRE_SOURCE_DIR) / "test" / "plan" / "programs";
@@ -114,7 +115,9 @@ Directed load_directed(const std::string& name) {
   try {
     const auto run = line_after(file->text, kRunMark);
     if (!run) throw std::runtime_error("no line begins with `" + std::string(kRunMark) + "`");
-    read_run_line(*file->program, *run, directed);
+    RunLine line = read_run_line(*file->program, *run);
+    directed.inputs = std::move(line.inputs);
+    directed.grid = line.grid;
     if (const auto error = line_after(file->text, kErrorMark)) {
       const std::vector<std::string> words = words_of(*error);
       if (words.size() != 1) throw std::runtime_error("one error is expected at most");

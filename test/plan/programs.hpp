@@ -11,8 +11,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "vyre/check/check.hpp"
 #include "vyre/check/launch.hpp"
 #include "vyre/ir/program.hpp"
 
@@ -25,6 +27,18 @@ struct Directed {
   std::optional<check::Axes> grid;
   std::string error;  // name of the expected error's code; empty: the dispatch succeeds
 };
+
+// What a run line says. Inputs that `given` has by input slot are taken from there.
+struct RunLine {
+  std::vector<std::vector<std::byte>> inputs;  // by input slot
+  std::optional<check::Axes> grid;
+};
+// Throws std::runtime_error, with what is wrong; an input that nobody gives is wrong.
+RunLine read_run_line(const check::CheckedProgram& checked, const std::string& line,
+                      std::vector<std::optional<std::vector<std::byte>>> given = {});
+// What stands after `mark` in the one line that begins with it; nothing if there is no such line.
+// Throws std::runtime_error if there are two.
+std::optional<std::string> line_after(const std::string& text, std::string_view mark);
 
 std::filesystem::path programs_dir();
 // Names of the files without ending, sorted.

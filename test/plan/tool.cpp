@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -31,6 +32,7 @@ struct Arguments {
   uint32_t size = generator::GeneratorOptions().size;
   std::string program;
   std::string route;
+  std::string device;
   std::vector<std::string> without;
   bool print = false;
   bool reduce = false;
@@ -82,6 +84,7 @@ void print_plan(const check::CheckedProgram& checked, const Way& way) {
 }
 
 std::vector<Way> ways_of(const Arguments& a) {
+  if (!a.device.empty()) return device_ways(a.device);
   std::vector<Way> ways = a.driver ? driver_ways() : all_ways();
   std::erase_if(ways, [&](const Way& way) {
     return (!a.route.empty() && plan::name_of(way.route) != a.route) ||
@@ -115,6 +118,7 @@ std::string arguments_text(const Arguments& a) {
   for (const std::string& name : a.without) text += " --without " + name;
   if (!a.route.empty()) text += " --route " + a.route;
   if (a.driver) text += " --driver";
+  if (!a.device.empty()) text += " --device " + a.device;
   return text;
 }
 
@@ -125,6 +129,7 @@ int run(const Arguments& a) {
     if (a.program.empty()) {
       generator::GeneratorOptions options;
       options.size = a.size;
+      if (!a.device.empty()) limit_to(open_device(a.device).info().capabilities, options);
       for (const std::string& name : a.without) *generator::find_switch(options, name) = false;
       g = generator::generate(seed, options);
     } else {
@@ -181,6 +186,12 @@ int main(int argc, char** argv) {
   app.add_flag("--reduce", a.reduce, "make what fails small");
   app.add_flag("--forward", a.one_schedule, "the forward schedule only");
   app.add_flag("--driver", a.driver, "through the driver instead of the plan interpreter");
+  app.add_option("--device", a.device, "on this device of the registry: cpu, cuda:1");
   CLI11_PARSE(app, argc, argv);
-  return run(a);
+  try {
+    return run(a);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "vyre_plan_check: {}\n", e.what());
+    return 2;
+  }
 }

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/judge.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <regex>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "cli/compare.hpp"
+#include "conformance/guard.hpp"
+#include "generator/schedules.hpp"
+#include "plan/programs.hpp"
+#include "vyre/device/registry.hpp"
+#include "vyre/oracle/oracle.hpp"
+#include "vyre/run/program.hpp"
+
+namespace vyre::conformance {
+
+using namespace ir;
+
+namespace {
+
+Error error_of(ErrorCode code, std::string message) {
+  return {
+      .code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
+}
+
+// What two dispatches have to say alike about an error. What a device or a limit of it says is its
+// own affair; what a lane did is not.
+std::string said(const Error& error) {
+  std::string text(name_of(error.code));
+  if (error.code != ErrorCode::Trapped && error.code != ErrorCode::OutOfBounds) return text;
+  // Two locals of one name that meet in a segment are called x and x_2 there.
+  return fmt::format(
+      "{} {} at {}:{}", text,
+      std::regex_replace(error.message, std::regex("`(\\w+?)_\\d+`"), "`$1`"), error.at.line,
+      error.at.column);
+}
+
+// Devices that do not promise exact floats cannot be asked for bits.
+std::string float_gap(const check::CheckedProgram& checked, const device::Capabilities& can) {
+  const bool floats = std::ranges::any_of(checked.expr_types, [](const std::optional<Type>& t) {
+    return t && is_float(*t);
+  });
+  if (!floats) return "";
+  if (!can.strict_f32) return "strict_f32 is false";
+  if (!can.f32_subnormals) return "f32_subnormals is false";
+  if (!can.exact_fma) return "exact_fma is false";
+  if (!can.exact_division) return "exact_division is false";
+  if (!can.exact_sqrt) return "exact_sqrt is false";
+  if (!can.exact_conversions) return "exact_conversions is false";
+  return "";
+}
+
+// What a dispatch gave its caller.
+struct Given {
+  std::vector<Bytes> outputs;  // by output slot
+  run::Report report;
+};
+
+class Dispatch {
+ public:
+  Dispatch(const Case& one, const Prepared& prepared, const run::Device& device)
+      : one_(one), prepared_(prepared), device_(device) {}
+
+  Result<Given> run(std::optional<Edge> edge) {
+    run::DispatchConfig config;
+    config.grid = prepared_.grid;
+    config.workgroup = prepared_.workgroup;
+    config.checked = one_.checked;
+    config.fixpoint_iterations = one_.iterations;
+    config.timeout = kCaseTimeout;
+    config.trap_handler = std::make_shared<const TrapHandler>(
+        [this](std::span<const TrapReport> reports, HandlerBuffers& buffers) {
+          return generator::handle_resume(prepared_.checked.program, reports, buffers);
+        });
+    auto compiled = device_.compile(
+        std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
+    if (!compiled) return std::unexpected(compiled.error());
+    if (auto ok = make_arguments(edge); !ok) return std::unexpected(ok.error());
+    std::vector<const run::Buffer*> outputs;
+    for (const run::Buffer& buffer : results_)
+      outputs.push_back(buffer.valid() ? &buffer : nullptr);
+    run::Outputs slots;
+    auto report =
+        compiled->pipeline.dispatch_into({.inputs = arguments_, .outputs = outputs}, slots);
+    if (!report) return std::unexpected(report.error());
+    if (edge)
+      if (auto ok = read_results(*edge, slots); !ok) return std::unexpected(ok.error());
+    return Given{.outputs = std::move(slots), .report = std::move(*report)};
+  }
+
+ private:
+  // With an edge, inputs lie at guard pages and results stay on the device as far as it keeps any.
+  Result<void> make_arguments(std::optional<Edge> edge) {
+    const bool resident = device_.info().capabilities.resident_buffers;
+    const std::vector<bool> host = check::read_by_host(prepared_.checked);
+    const auto& facts = prepared_.checked.buffers;
+    std::vector<bool> on_device(prepared_.inputs.size());
+    for (size_t i = 0; i < facts.size(); ++i)
+      if (facts[i].input_slot)
+        on_device[*facts[i].input_slot] =
+            resident && facts[i].role == check::Role::Persistent && !host[i];
+    buffers_.reserve(prepared_.inputs.size());
+    guarded_.reserve(prepared_.inputs.size());
+    for (size_t slot = 0; slot < prepared_.inputs.size(); ++slot) {
+      std::span<const std::byte> bytes = prepared_.inputs[slot];
+      if (edge) {
+        guarded_.emplace_back(bytes, *edge).make_read_only();
+        bytes = guarded_.back().bytes();
+      }
+      if (!on_device[slot]) {
+        arguments_.emplace_back(bytes);
+        continue;
+      }
+      auto buffer = device_.upload(bytes);
+      if (!buffer) return std::unexpected(buffer.error());
+      buffers_.push_back(std::move(*buffer));
+      arguments_.emplace_back(buffers_.back());
+    }
+    if (edge && resident) return make_results(host);
+    return {};
+  }
+
+  Result<void> make_results(const std::vector<bool>& host) {
+    const std::vector<std::span<const std::byte>> spans(prepared_.inputs.begin(),
+                                                        prepared_.inputs.end());
+    const auto launch = check::resolve_launch(
+        prepared_.checked,
+        {.inputs = spans, .grid = prepared_.grid, .workgroup = prepared_.workgroup});
+    if (!launch) return {};  // the dispatch says so itself
+    const auto& facts = prepared_.checked.buffers;
+    for (size_t i = 0; i < facts.size(); ++i) {
+      if (!facts[i].output_slot) continue;
+      run::Buffer buffer;
+      const uint64_t bytes =
+          launch->counts[i] * bytes_of(prepared_.checked.program.buffers[i].element);
+      if (facts[i].role == check::Role::Output && !host[i] && !facts[i].range_bytes &&
+          !facts[i].input_slot && bytes > 0) {
+        auto made = device_.allocate(bytes);
+        if (!made) return std::unexpected(made.error());
+        buffer = std::move(*made);
+      }
+      results_.push_back(std::move(buffer));
+    }
+    return {};
+  }
+
+  Result<void> read_results(Edge edge, run::Outputs& slots) {
+    for (size_t slot = 0; slot < results_.size(); ++slot) {
+      if (!results_[slot].valid()) continue;
+      const GuardedBytes to(Bytes(results_[slot].bytes()), edge);
+      if (auto ok = device_.read_range(results_[slot], 0, to.bytes()); !ok) return ok;
+      slots[slot].assign(to.bytes().begin(), to.bytes().end());
+    }
+    return {};
+  }
+
+  const Case& one_;
+  const Prepared& prepared_;
+  const run::Device& device_;
+  std::vector<GuardedBytes> guarded_;
+  std::vector<run::Buffer> buffers_;  // of persistent inputs
+  std::vector<run::Buffer> results_;  // by output slot; not valid: comes back as bytes
+  std::vector<run::Argument> arguments_;
+};
+
+oracle::Options oracle_options(const Case& one, const Prepared& prepared, uint32_t subgroup_size) {
+  oracle::Options options;
+  options.subgroup_size = std::max(subgroup_size, 1U);
+  options.checked = one.checked;
+  options.iterations = one.iterations;
+  options.grid = prepared.grid;
+  options.workgroup = prepared.workgroup;
+  options.timeout = kCaseTimeout;
+  options.on_resume = [&](std::span<const TrapReport> reports, HandlerBuffers& buffers) {
+    return generator::handle_resume(prepared.checked.program, reports, buffers);
+  };
+  return options;
+}
+
+Result<oracle::Outcome> ask_oracle(const Prepared& prepared, const oracle::Options& options) {
+  const std::vector<std::span<const std::byte>> inputs(prepared.inputs.begin(),
+                                                       prepared.inputs.end());
+  return oracle::run(prepared.checked, inputs, options);
+}
+
+// What differs in the outputs; empty if nothing does.
+std::string compare_outputs(const Case& one, const check::CheckedProgram& checked,
+                            std::span<const std::span<const std::byte>> wanted,
+                            std::span<const Bytes> given) {
+  for (size_t i = 0; i < checked.buffers.size(); ++i) {
+    const auto slot = checked.buffers[i].output_slot;
+    if (!slot) continue;
+    const Buffer& buffer = checked.program.buffers[i];
+    if (*slot >= given.size()) return fmt::format("output `{}` is missing", buffer.name);
+    const Type type = !one.exact_nans                ? buffer.element
+                      : bytes_of(buffer.element) == 8 ? Type::U64
+                      : bytes_of(buffer.element) == 4 ? Type::U32
+                      : bytes_of(buffer.element) == 2 ? Type::U16
+                                                      : Type::U8;
+    const auto d = cli::find_difference(type, wanted[*slot], given[*slot]);
+    if (!d) continue;
+    if (wanted[*slot].size() != given[*slot].size())
+      return fmt::format("{} has {} bytes instead of {}", buffer.name, given[*slot].size(),
+                         wanted[*slot].size());
+    return fmt::format("{}[{}] is {} instead of {}; {} elements differ", buffer.name, d->element,
+                       d->given, d->wanted, d->count);
+  }
+  return "";
+}
+
+std::string compare(const Case& one, const check::CheckedProgram& checked,
+                    const Result<oracle::Outcome>& wanted, const Result<Given>& given) {
+  if (!wanted || !given) {
+    const std::string want = wanted ? "success" : said(wanted.error());
+    const std::string got = given ? "success" : said(given.error());
+    if (want == got) return "";
+    return fmt::format("expected {}, got {}{}", want, got,
+                       given ? "" : "\n" + to_string(given.error()));
+  }
+  std::string what = compare_outputs(one, checked, wanted->outputs(checked), given->outputs);
+  if (!what.empty()) return what;
+  const run::Report& report = given->report;
+  if (report.resumed != wanted->resumed)
+    return fmt::format("{} reports of traps instead of {}, or other ones", report.resumed.size(),
+                       wanted->resumed.size());
+  if (one.iterations > 1 && (report.iterations != wanted->iterations ||
+                             report.converged != wanted->converged))
+    return fmt::format("{} passes instead of {}", report.iterations, wanted->iterations);
+  // A device that goes through barriers on its own tells neither of them.
+  if (!one.passes_vary && report.grid_barriers && report.fixpoints != wanted->fixpoints)
+    return "the fixpoints ended differently";
+  return "";
+}
+
+}  // namespace
+
+Judgement judge_on(const Case& one, const run::Device& device) {
+  const auto failed = [](std::string what) { return Judgement{Verdict::Fail, std::move(what)}; };
+  const auto prepared = prepare(one);
+  if (!prepared) return failed("the case is broken: " + to_string(prepared.error()));
+  const device::BackendInfo& info = device.info();
+  Dispatch plain(one, *prepared, device);
+  if (const auto can =
+          pipeline::check_device_limits(prepared->checked, prepared->workgroup, info);
+      !can) {
+    // It has to say so itself.
+    const auto given = plain.run(std::nullopt);
+    if (!given && given.error().code == can.error().code)
+      return {Verdict::Unsupported, can.error().message};
+    return failed("should have been refused: " + can.error().message);
+  }
+  if (std::string gap = float_gap(prepared->checked, info.capabilities); !gap.empty())
+    return {Verdict::Unsupported, std::move(gap)};
+  if (!info.capabilities.resident_buffers &&
+      std::ranges::any_of(prepared->checked.buffers, [](const check::BufferFacts& facts) {
+        return facts.role == check::Role::Persistent;
+      }))
+    return {Verdict::Unsupported, "resident_buffers is false, and a buffer is persistent"};
+
+  const auto wanted = ask_oracle(*prepared, oracle_options(one, *prepared, info.capabilities.subgroup_size));
+  const auto ended = wanted ? std::nullopt : std::optional(wanted.error().code);
+  if (ended != one.error)
+    return failed(fmt::format("the case is broken: the oracle ends with {}",
+                              wanted ? "success" : to_string(wanted.error())));
+  std::string what = compare(one, prepared->checked, wanted, plain.run(std::nullopt));
+  if (!what.empty()) return failed(std::move(what));
+  if (!one.guarded) return {};
+  for (const Edge edge : {Edge::End, Edge::Start}) {
+    what = compare(one, prepared->checked, wanted,
+                   Dispatch(one, *prepared, device).run(edge));
+    if (!what.empty()) return failed("with guard pages: " + what);
+  }
+  return {};
+}
+
+std::vector<Subject> subjects() {
+  std::vector<Subject> all;
+  for (const device::BackendRow& row : device::registry().registered_backends()) {
+    if (!row.dispatches) continue;
+    bool first = true;
+    for (const device::DeviceFacts& facts : row.enumerate()) {
+      const bool oracle = row.kind == device::Kind::Oracle;
+      all.push_back({.id = facts.id,
+                     .backend = row.id,
+                     .oracle = oracle,
+                     .every_case = !oracle || first,
+                     .unusable = facts.unusable});
+      first = false;
+    }
+  }
+  return all;
+}
+
+Result<run::Device> open_subject(const Subject& subject) {
+  static std::map<std::string, run::Device> devices;
+  const auto found = devices.find(subject.id);
+  if (found != devices.end()) return found->second;
+  run::DeviceOptions options;
+  options.cache_directory.clear();
+  auto device = run::Device::open(subject.id, std::move(options));
+  if (device) devices.emplace(subject.id, *device);
+  return device;
+}
+
+Result<Prepared> prepare(const Case& one) {
+  auto checked = run::parse_checked(one.text, one.name + ".vyre");
+  if (!checked) {
+    Error error = checked.error();
+    for (const Diagnostic& d : error.diagnostics)
+      error.context.push_back(fmt::format("line {}: {}", d.at.line, d.message));
+    return std::unexpected(std::move(error));
+  }
+  Prepared prepared{
+      .checked = std::move(*checked), .inputs = {}, .grid = one.grid, .workgroup = one.workgroup};
+  std::vector<std::optional<Bytes>> slots;
+  for (size_t i = 0; i < prepared.checked.buffers.size(); ++i) {
+    const auto slot = prepared.checked.buffers[i].input_slot;
+    if (!slot) continue;
+    if (slots.size() <= *slot) slots.resize(*slot + 1);
+    for (const Input& input : one.inputs)
+      if (input.name == prepared.checked.program.buffers[i].name) slots[*slot] = input.bytes;
+  }
+  try {
+    const plan_test::RunLine line = plan_test::read_run_line(prepared.checked, one.run_line, slots);
+    if (line.grid) prepared.grid = line.grid;
+    prepared.inputs = line.inputs;
+  } catch (const std::runtime_error& e) {
+    return std::unexpected(error_of(ErrorCode::InvalidArgument, e.what()));
+  }
+  return prepared;
+}
+
+Judgement expect_failure(const Case& one, std::string_view backend, Judgement judgement) {
+  const auto expected =
+      std::ranges::find(one.expected_failures, backend, &ExpectedFailure::backend);
+  if (expected == one.expected_failures.end()) return judgement;
+  if (judgement.verdict == Verdict::Fail)
+    return {Verdict::ExpectedFailure, expected->reason + "\n" + judgement.text};
+  if (judgement.verdict == Verdict::Pass)
+    return {Verdict::Fail,
+            "passes, although a failure is expected: " + expected->reason +
+                ". Fix: take the expectation out of the case"};
+  return judgement;
+}
+
+Judgement judge_case(const Case& one) {
+  const auto prepared = prepare(one);
+  if (!prepared) return {Verdict::Fail, to_string(prepared.error())};
+  std::optional<Result<oracle::Outcome>> first;
+  for (const oracle::Schedule schedule :
+       {oracle::Schedule::Forward, oracle::Schedule::Reversed, oracle::Schedule::Random}) {
+    oracle::Options options = oracle_options(one, *prepared, 32);
+    options.schedule = schedule;
+    options.seed = 1;
+    options.races = !one.racy && schedule == oracle::Schedule::Forward;
+    Result<oracle::Outcome> outcome = ask_oracle(*prepared, options);
+    if (outcome && !outcome->races.empty())
+      return {Verdict::Fail, to_string(outcome->races.front())};
+    if (outcome && one.passes_vary) {
+      outcome->phases = 0;
+      outcome->fixpoints.clear();
+    }
+    if (!first) {
+      first = std::move(outcome);
+      continue;
+    }
+    std::string what = generator::difference(prepared->checked.program, *first, outcome);
+    if (!what.empty()) return {Verdict::Fail, fmt::format("{}: {}", name_of(schedule), what)};
+  }
+  return {};
+}
+
+Judgement judge(const Case& one, const Subject& subject) {
+  if (!subject.unusable.empty()) return {Verdict::Unavailable, subject.unusable};
+  const auto device = open_subject(subject);
+  if (!device) return {Verdict::Fail, "cannot be opened: " + to_string(device.error())};
+  return expect_failure(one, subject.backend, judge_on(one, *device));
+}
+
+}  // namespace vyre::conformance

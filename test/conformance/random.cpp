@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random programs of test/generator on a device. In a run by hand VYRE_CONFORMANCE_PROGRAMS=50000
+// makes it that many; what fails is told with the command that shows it alone.
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "conformance/suites.hpp"
+#include "generator/generator.hpp"
+#include "plan/compare.hpp"
+
+namespace vyre::conformance {
+namespace {
+
+constexpr uint64_t kPrograms = 2000;        // on a device that is no oracle
+constexpr uint64_t kProgramsOnOracle = 100;  // where it only tests this test
+constexpr uint64_t kTests = 20;              // that they are shared out among
+constexpr uint64_t kFirstSeed = 700'000;
+
+class RandomTest : public testing::Test {
+ public:
+  RandomTest(const Subject& subject, uint64_t first, uint64_t count)
+      : subject_(subject), first_(first), count_(count) {}
+
+  void TestBody() override {
+    if (!subject_.unusable.empty()) GTEST_SKIP() << "unavailable: " << subject_.unusable;
+    generator::GeneratorOptions options;
+    plan_test::limit_to(plan_test::open_device(subject_.id).info().capabilities, options);
+    for (uint64_t seed = first_; seed < first_ + count_; ++seed) {
+      const generator::Generated g = generator::generate(seed, options);
+      const auto checked = check::check_valid(g.program);
+      ASSERT_TRUE(checked.has_value()) << "seed " << seed;
+      const auto fault =
+          plan_test::find_fault(*checked, g.inputs, g.grid, plan_test::device_ways(subject_.id));
+      EXPECT_FALSE(fault.has_value())
+          << fmt::format("seed {}, {}: {}\n  reproduce: vyre_plan_check --seed {} --device {}", seed,
+                         plan_test::to_string(fault->way), fault->what, seed, subject_.id);
+    }
+  }
+
+ private:
+  const Subject& subject_;
+  uint64_t first_;
+  uint64_t count_;
+};
+
+uint64_t programs_for(const Subject& subject) {
+  if (const char* const asked = std::getenv("VYRE_CONFORMANCE_PROGRAMS"))
+    return std::strtoull(asked, nullptr, 10);
+  return subject.oracle ? kProgramsOnOracle : kPrograms;
+}
+
+}  // namespace
+
+void register_random(const std::vector<Subject>& devices) {
+  for (const Subject& subject : devices) {
+    if (!subject.every_case) continue;
+    const uint64_t all = programs_for(subject);
+    const uint64_t tests = std::min(all, kTests);
+    for (uint64_t t = 0; t < tests; ++t) {
+      const uint64_t first = all * t / tests;
+      const uint64_t count = all * (t + 1) / tests - first;
+      testing::RegisterTest(suite_name(subject).c_str(), fmt::format("random_{}", t).c_str(),
+                            nullptr, nullptr, __FILE__, __LINE__, [=, &subject]() -> testing::Test* {
+                              return new RandomTest(subject, kFirstSeed + first, count);
+                            });
+    }
+  }
+}
+
+}  // namespace vyre::conformance
