@@ -38,6 +38,7 @@ TEST_F(CpuTest, AllWorkersTakePart) {
   std::set<uint32_t> workers;
   for (int i = 0; i < 50 && workers.size() < 2; ++i) {
     expect_runs({launch(kWho, 400, 64)});
+    workers.clear();
     for (const uint32_t worker : read(0)) workers.insert(worker);
   }
   EXPECT_EQ(workers.size(), 2u);
@@ -192,8 +193,8 @@ TEST_F(CpuTest, AStopThatNobodyExplains) {
   EXPECT_EQ(done->lane_stop->error.code, ErrorCode::Internal);
   EXPECT_THAT(done->lane_stop->error.message, HasSubstr("lane 4 of `kernel 2` stopped at site 21"));
 
-  const auto late = run({launch(kEndless, 4)},
-                        {.deadline = std::chrono::steady_clock::now() + 10ms});
+  const auto late =
+      run({launch(kEndless, 4)}, {.deadline = std::chrono::steady_clock::now() + 10ms});
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, ErrorCode::Timeout);
   EXPECT_THAT(late.error().message, HasSubstr("longer than its time limit, up to step 0 of 1"));
@@ -244,7 +245,10 @@ TEST_F(CpuTest, Loops) {
   open();
   bind({{5, 0, 0, 0, 0, 0, 0, 0}});
   // Until a pass moves nothing.
-  expect_runs({Repeat{.body_steps = 2, .most = 100, .until_zero = word(1), .result = word(3),
+  expect_runs({Repeat{.body_steps = 2,
+                      .most = 100,
+                      .until_zero = word(1),
+                      .result = word(3),
                       .total = word(5)},
                SetWord{word(1), 0}, launch(kStep, 1)});
   EXPECT_THAT(read(0), ElementsAre(0, 0, 6, 6, 1, 6, 0, 0));
