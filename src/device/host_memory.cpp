@@ -30,10 +30,9 @@ Result<Handle> HostMemory::allocate(uint64_t bytes, Memory kind, const BackendIn
       return none(options_.limit - std::min(bytes_, options_.limit));
     bytes_ += bytes;
   }
-  Block block{
-      .data = std::unique_ptr<std::byte, Free>(take(bytes), Free{options_.source, bytes}),
-      .bytes = bytes,
-      .kind = kind};
+  Block block{.data = std::unique_ptr<std::byte, Free>(take(bytes), Free{options_.source, bytes}),
+              .bytes = bytes,
+              .kind = kind};
   if (block.data && options_.fresh_fill && bytes != 0)
     std::memset(block.data.get(), static_cast<int>(*options_.fresh_fill), bytes);
   const Handle handle = new_handle();

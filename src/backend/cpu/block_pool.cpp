@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/block_pool.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <new>
 #include <ranges>
+
+#include <sys/mman.h>
 
 namespace vyre::backend::cpu {
 
@@ -33,8 +33,7 @@ BlockPool::~BlockPool() {
 }
 
 std::byte* BlockPool::take(uint64_t bytes) noexcept {
-  if (bytes < kMapped)
-    return static_cast<std::byte*>(::operator new(bytes, kAlign, std::nothrow));
+  if (bytes < kMapped) return static_cast<std::byte*>(::operator new(bytes, kAlign, std::nothrow));
   if (bytes > kMostBytes) return nullptr;
   const uint64_t size = class_bytes(bytes);
   {

@@ -132,10 +132,10 @@ class Cpu::Run : public HostDevice {
       pipeline_ = launch.pipeline;
     }
     if (!code_ || launch.entry >= code_->kernels.size())
-      return std::unexpected(error(
-          ErrorCode::Internal, fmt::format("a launch of entry {} of handle {}, which there is "
-                                           "not. Fix: report this as a bug of the driver",
-                                           launch.entry, launch.pipeline.value)));
+      return std::unexpected(error(ErrorCode::Internal,
+                                   fmt::format("a launch of entry {} of handle {}, which there is "
+                                               "not. Fix: report this as a bug of the driver",
+                                               launch.entry, launch.pipeline.value)));
     const Kernel& kernel = code_->kernels[launch.entry];
     const uint64_t groups = uint64_t{grid[0]} * grid[1] * grid[2];
     if (auto ok = bind(kernel, launch, grid, groups); !ok) return std::unexpected(ok.error());
@@ -149,8 +149,7 @@ class Cpu::Run : public HostDevice {
                                .lanes = lanes,
                                .caller = &floating_point_};
     const auto begin = std::chrono::steady_clock::now();
-    if (groups > 1)
-      request.pool = pool_for(LaunchJob::expected_ns(kernel, groups, lanes));
+    if (groups > 1) request.pool = pool_for(LaunchJob::expected_ns(kernel, groups, lanes));
     if (request.pool != nullptr) {
       request.number = ++backend_.launches_;
       request.helpers = backend_.helpers_;
@@ -175,8 +174,7 @@ class Cpu::Run : public HostDevice {
 
   KernelArgs* args() { return reinterpret_cast<KernelArgs*>(argument_bytes_); }
 
-  Result<void> bind(const Kernel& kernel, const Launch& launch, const Axes& grid,
-                    uint64_t groups) {
+  Result<void> bind(const Kernel& kernel, const Launch& launch, const Axes& grid, uint64_t groups) {
     const size_t count = kernel.arguments.size();
     if (launch.arguments.size() != count || count > kMaxBindings)
       return std::unexpected(
@@ -184,8 +182,8 @@ class Cpu::Run : public HostDevice {
                 fmt::format("{} arguments for {} buffers of `{}`. Fix: report this as a bug of the "
                             "driver",
                             launch.arguments.size(), count, kernel.entry.name)));
-    new (argument_bytes_) KernelArgs{
-        .grid = {grid[0], grid[1], grid[2]}, .stream_bytes = backend_.stream_bytes_};
+    new (argument_bytes_)
+        KernelArgs{.grid = {grid[0], grid[1], grid[2]}, .stream_bytes = backend_.stream_bytes_};
     for (size_t i = 0; i < count; ++i) {
       const Region& r = launch.arguments[i];
       const Kernel::Argument& a = kernel.arguments[i];
@@ -202,23 +200,24 @@ class Cpu::Run : public HostDevice {
              (a.count == Kernel::Argument::kAnyCount || a.count == length) &&
              (a.shared ? r.bytes / groups >= a.kept_bytes : length <= UINT32_MAX);
       if (!fits) return std::unexpected(misfit(kernel, i, r));
-      new (argument_bytes_ + sizeof(KernelArgs) + i * sizeof(KernelBinding)) KernelBinding{
-          .address = address, .length = static_cast<uint32_t>(std::min<uint64_t>(length, UINT32_MAX))};
+      new (argument_bytes_ + sizeof(KernelArgs) + i * sizeof(KernelBinding))
+          KernelBinding{.address = address,
+                        .length = static_cast<uint32_t>(std::min<uint64_t>(length, UINT32_MAX))};
     }
     return {};
   }
 
   Error misfit(const Kernel& kernel, size_t argument, const Region& r) {
-    return error(ErrorCode::Internal,
-                 fmt::format("argument {} of `{}` is {} bytes at {} of handle {}, which has {} "
-                             "bytes; it wants elements of {} bytes at a multiple of {}{}. Fix: "
-                             "report this as a bug of the driver",
-                             argument, kernel.entry.name, r.bytes, r.offset, r.buffer.value,
-                             work_.find(r.buffer).size(),
-                             1U << kernel.arguments[argument].element_shift, kBindingAlign,
-                             kernel.arguments[argument].shared
-                                 ? ", as many as all its workgroups keep"
-                                 : ""));
+    return error(
+        ErrorCode::Internal,
+        fmt::format(
+            "argument {} of `{}` is {} bytes at {} of handle {}, which has {} "
+            "bytes; it wants elements of {} bytes at a multiple of {}{}. Fix: "
+            "report this as a bug of the driver",
+            argument, kernel.entry.name, r.bytes, r.offset, r.buffer.value,
+            work_.find(r.buffer).size(), 1U << kernel.arguments[argument].element_shift,
+            kBindingAlign,
+            kernel.arguments[argument].shared ? ", as many as all its workgroups keep" : ""));
   }
 
   void take_scratch() {
@@ -281,10 +280,9 @@ Result<void> Cpu::do_transfer(std::span<const Transfer> transfers) {
 Result<Backend::Loaded> Cpu::do_load(const Artifact& artifact) {
   auto code = load_kernels(artifact);
   if (!code) return std::unexpected(std::move(code.error()));
-  Loaded loaded{
-      .handle = memory_.new_handle(),
-      .max_resident_groups = std::vector<uint64_t>(artifact.entries.size(), ~uint64_t{0}),
-      .native = {}};
+  Loaded loaded{.handle = memory_.new_handle(),
+                .max_resident_groups = std::vector<uint64_t>(artifact.entries.size(), ~uint64_t{0}),
+                .native = {}};
   code_.add(loaded.handle, std::move(*code));
   return loaded;
 }
@@ -320,7 +318,7 @@ BackendInfo cpu_info(const CpuOptions& options) {
   c.max_workgroup_size = {1024, 1024, 1024};
   c.max_invocations_per_workgroup = 1024;
   c.max_workgroups = {0x7FFF'FFFF, 0x7FFF'FFFF, 0x7FFF'FFFF};
-  c.shared_bytes = uint64_t{256} << 10;              // what still stays close to a core
+  c.shared_bytes = uint64_t{256} << 10;                // what still stays close to a core
   c.storage_buffer_bytes = uint64_t{0xFFFF'FFFF} * 8;  // all elements that there are indices for
   c.max_bindings = kMaxBindings;
   c.subgroup_size = kCpuSubgroupSize;

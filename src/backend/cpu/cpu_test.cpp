@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <stdexcept>
 
 #include "backend/cpu/kernels_test.hpp"
 #include "backend/cpu/processor.hpp"
@@ -38,6 +39,7 @@ TEST_F(CpuTest, AllWorkersTakePart) {
   std::set<uint32_t> workers;
   for (int i = 0; i < 50 && workers.size() < 2; ++i) {
     expect_runs({launch(kWho, 400, 64)});
+    workers.clear();
     for (const uint32_t worker : read(0)) workers.insert(worker);
   }
   EXPECT_EQ(workers.size(), 2u);
@@ -137,9 +139,17 @@ TEST_F(CpuTest, TimesAndProgress) {
       of = all;
     }
   } host;
-  ASSERT_TRUE(run({launch(kWho, 40'000, 1)}, {.host = &host}));  // about a second
+  ASSERT_TRUE(run({launch(kWho, 100'000, 1)}, {.host = &host}));  // about a second
   EXPECT_GT(host.calls, 0u);
-  EXPECT_EQ(host.of, 40'000u);
+  EXPECT_EQ(host.of, 100'000u);
+
+  class Throwing : public HostServices {
+   public:
+    Result<void> resume(std::span<const TrapReport>, HandlerBuffers&) override { return {}; }
+    void progress(uint64_t, uint64_t) override { throw std::runtime_error("no more"); }
+  } thrower;
+  EXPECT_THROW((void)run({launch(kWho, 100'000, 1)}, {.host = &thrower}), std::runtime_error);
+  expect_runs({launch(kCount, 100'000, 64)});  // nobody was left behind
 }
 
 // ---- stops
@@ -192,8 +202,8 @@ TEST_F(CpuTest, AStopThatNobodyExplains) {
   EXPECT_EQ(done->lane_stop->error.code, ErrorCode::Internal);
   EXPECT_THAT(done->lane_stop->error.message, HasSubstr("lane 4 of `kernel 2` stopped at site 21"));
 
-  const auto late = run({launch(kEndless, 4)},
-                        {.deadline = std::chrono::steady_clock::now() + 10ms});
+  const auto late =
+      run({launch(kEndless, 4)}, {.deadline = std::chrono::steady_clock::now() + 10ms});
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, ErrorCode::Timeout);
   EXPECT_THAT(late.error().message, HasSubstr("longer than its time limit, up to step 0 of 1"));
@@ -244,7 +254,10 @@ TEST_F(CpuTest, Loops) {
   open();
   bind({{5, 0, 0, 0, 0, 0, 0, 0}});
   // Until a pass moves nothing.
-  expect_runs({Repeat{.body_steps = 2, .most = 100, .until_zero = word(1), .result = word(3),
+  expect_runs({Repeat{.body_steps = 2,
+                      .most = 100,
+                      .until_zero = word(1),
+                      .result = word(3),
                       .total = word(5)},
                SetWord{word(1), 0}, launch(kStep, 1)});
   EXPECT_THAT(read(0), ElementsAre(0, 0, 6, 6, 1, 6, 0, 0));
@@ -311,6 +324,37 @@ TEST_F(CpuTest, RefusesWrongLaunches) {
   const auto done = run({x});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, ErrorCode::LimitExceeded);
+}
+
+// What the code relies on: a constant count, and room for what workgroups keep.
+TEST_F(CpuTest, ArgumentsFitTheProgram) {
+  open();
+  const auto load_as = [&](std::string_view buffers, std::vector<SharedEdge> shared) {
+    Artifact artifact = kernels_artifact();
+    artifact.entries.resize(1);
+    artifact.entries[0].program = std::make_shared<const check::CheckedProgram>(
+        oracle::checked_program(oracle::grid_program(buffers, "a[gid.x] = 1;", 8, 2)));
+    artifact.entries[0].shared = std::move(shared);
+    load(artifact);
+  };
+  const auto runs = [&](uint32_t groups, const std::vector<Region>& arguments) {
+    Launch x = launch(kCount, groups);
+    x.arguments = arguments;
+    return run({x}).has_value();
+  };
+  load_as("inout a : u32[8];", {});
+  bind({Words(8), Words(3 * 64)});
+  EXPECT_TRUE(runs(1, {regions_[0]}));
+  EXPECT_FALSE(runs(1, {*buffers_[0].region(0, 16)}));
+  EXPECT_FALSE(runs(1, {Region{}}));
+
+  load_as("inout a : u32[]; shared s : u32[64];", {});
+  EXPECT_TRUE(runs(4, {regions_[0], Region{}}));
+  load_as("inout a : u32[]; shared s : u32[64];",
+          {{.buffer = ir::BufferId{1}, .restore = true, .save = true}});
+  EXPECT_TRUE(runs(3, {regions_[0], regions_[1]}));
+  EXPECT_FALSE(runs(4, {regions_[0], regions_[1]}));
+  EXPECT_FALSE(runs(1, {regions_[0], Region{}}));
 }
 
 TEST_F(CpuTest, RefusesIncompleteCode) {

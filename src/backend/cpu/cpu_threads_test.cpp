@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several callers at once, and what a device leaves behind after a long life.
-#include <dirent.h>
-
 #include <algorithm>
 #include <thread>
+
+#include <dirent.h>
 
 #include "backend/cpu/kernels_test.hpp"
 #include "backend/null/heap_count_test.hpp"

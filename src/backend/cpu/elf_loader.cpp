@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/elf_loader.hpp"
 
-#include <elf.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -13,14 +9,18 @@
 #include <limits>
 #include <vector>
 
+#include <elf.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace vyre::backend::cpu {
 
 namespace {
 
-constexpr uint64_t kMaxBytes = uint64_t{256} << 20;  // loaded; far above any kernel, far below 2 GiB
-constexpr uint64_t kMaxAlign = 4096;                 // of a section: that of the mapping
+constexpr uint64_t kMaxBytes = uint64_t{256}
+                               << 20;  // loaded; far above any kernel, far below 2 GiB
+constexpr uint64_t kMaxAlign = 4096;   // of a section: that of the mapping
 constexpr uint64_t kStubBytes = 16;
 constexpr uint32_t kNone = ~uint32_t{0};
 
@@ -76,9 +76,9 @@ class ObjectLoader {
 
   Result<LoadedObject> run() {
     for (const auto step :
-         {&ObjectLoader::read_sections, &ObjectLoader::read_symbols, &ObjectLoader::read_relocations,
-          &ObjectLoader::map, &ObjectLoader::place_symbols, &ObjectLoader::relocate,
-          &ObjectLoader::protect})
+         {&ObjectLoader::read_sections, &ObjectLoader::read_symbols,
+          &ObjectLoader::read_relocations, &ObjectLoader::map, &ObjectLoader::place_symbols,
+          &ObjectLoader::relocate, &ObjectLoader::protect})
       if (auto ok = (this->*step)(); !ok) return std::unexpected(std::move(ok.error()));
     return std::move(object_);
   }
@@ -170,8 +170,8 @@ class ObjectLoader {
         if (symbol.raw.st_name >= names.sh_size && symbol.raw.st_name != 0)
           return fail("symbol {} has its name outside the table", at / sizeof(Elf64_Sym));
         if (symbol.raw.st_name != 0) {
-          const auto* const first = reinterpret_cast<const char*>(file_.data()) + names.sh_offset +
-                                    symbol.raw.st_name;
+          const auto* const first =
+              reinterpret_cast<const char*>(file_.data()) + names.sh_offset + symbol.raw.st_name;
           const size_t most = names.sh_size - symbol.raw.st_name;
           symbol.name = {first, ::strnlen(first, most)};
         }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/elf_loader.hpp"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <random>
 #include <set>
 
+#include <elf.h>
 #include <gmock/gmock.h>
 
 #include "backend/cpu/kernels_test.hpp"
@@ -132,9 +131,10 @@ TEST_F(ElfLoader, DistancesAreRight) {
   bool found = false;
   const auto all = object->mapping();
   for (size_t i = 0; i + 12 <= all.size() && !found; i += 8) {
-    int64_t far = 0;
+    uint64_t far = 0;
     std::memcpy(&far, all.data() + i, 8);
-    if (all.data() + i + far != entry) continue;
+    if (reinterpret_cast<uint64_t>(all.data()) + i + far != reinterpret_cast<uint64_t>(entry))
+      continue;
     int32_t near = 0;
     std::memcpy(&near, all.data() + i + 8, 4);
     const std::byte* const slot = all.data() + i + 8 + near - 4;
@@ -157,8 +157,8 @@ TEST_F(ElfLoader, NamesWhatItDoesNotKnow) {
 
   object = kernels_object();
   const std::string_view name("memcpy", 7);  // with its end
-  const auto place = std::ranges::search(
-      object, std::as_bytes(std::span(name.data(), name.size())));
+  const auto place =
+      std::ranges::search(object, std::as_bytes(std::span(name.data(), name.size())));
   ASSERT_FALSE(place.empty());
   object[static_cast<size_t>(place.begin() - object.begin())] = std::byte{'M'};
   EXPECT_THAT(failure(object), HasSubstr("`Memcpy` is not defined"));
@@ -213,9 +213,9 @@ TEST_F(ElfLoader, SurvivesDamage) {
       for (int k = 0; k < flips; ++k) {
         // Half of them in the headers, where they hurt.
         const bool in_headers = random() % 2 == 0;
-        const uint64_t where =
-            in_headers ? header.e_shoff + random() % (object.size() - header.e_shoff)
-                       : random() % object.size();
+        const uint64_t where = in_headers
+                                   ? header.e_shoff + random() % (object.size() - header.e_shoff)
+                                   : random() % object.size();
         object[where] ^= static_cast<std::byte>(1U << random() % 8);
       }
       const auto loaded = LoadedObject::load(object);

@@ -55,8 +55,8 @@ inline device::Artifact kernels_artifact(bool whole = false) {
   device::Artifact artifact;
   artifact.format = device::Format::Object;
   artifact.code = kernels_object();
-  const auto one = std::make_shared<const check::CheckedProgram>(oracle::checked_program(
-      oracle::grid_program("inout a : u32[];", "a[gid.x] = 1;", 8, 2)));
+  const auto one = std::make_shared<const check::CheckedProgram>(
+      oracle::checked_program(oracle::grid_program("inout a : u32[];", "a[gid.x] = 1;", 8, 2)));
   const auto two = std::make_shared<const check::CheckedProgram>(oracle::checked_program(
       oracle::grid_program("inout a : u32[]; inout b : u32[];", "a[gid.x] = b[0];", 8, 2)));
   for (uint32_t i = 0; i < kKernelCount; ++i) {

@@ -10,6 +10,14 @@ using device::KernelStop;
 
 namespace {
 
+// UndefinedBehaviorSanitizer looks for the type of a function in front of it, where compiled code
+// of ours has nothing.
+#if defined(__clang__)
+#define VYRE_CALLS_LOADED_CODE __attribute__((no_sanitize("function")))
+#else
+#define VYRE_CALLS_LOADED_CODE
+#endif
+
 constexpr std::align_val_t kScratchAlign{64};
 constexpr uint64_t kNoLaunch = ~uint64_t{0};
 constexpr auto kProgressEvery = std::chrono::milliseconds(100);
@@ -61,6 +69,7 @@ LaunchJob::End LaunchJob::run(Worker& self) {
       finish_streaming_stores();
     }
   }
+  if (thrown_) std::rethrow_exception(thrown_);
   const End end = end_.load(std::memory_order_relaxed);
   if (end == End::Done && r_.kernel.finish != nullptr) finish_all(self);
   return end;
@@ -79,7 +88,7 @@ bool LaunchJob::begin(Worker& worker) {
   return true;
 }
 
-void LaunchJob::call(Worker& worker, uint64_t first, uint64_t count) {
+VYRE_CALLS_LOADED_CODE void LaunchJob::call(Worker& worker, uint64_t first, uint64_t count) {
   worker.launch = r_.number;
   r_.kernel.run(&r_.args, &worker, first, count);
   if (worker.stop.kind != KernelStop::Kind::None) any_stop_.store(true, std::memory_order_relaxed);
@@ -107,7 +116,12 @@ void LaunchJob::report_progress() {
   if (now < next_progress_) return;
   next_progress_ = now + kProgressEvery;
   r_.caller->leave();
-  r_.submission.host->progress(chunks_.claimed(), chunks_.total());
+  try {
+    r_.submission.host->progress(chunks_.claimed(), chunks_.total());
+  } catch (...) {
+    thrown_ = std::current_exception();
+    give_up(End::Cancelled);
+  }
   r_.caller->enter();
 }
 
@@ -138,7 +152,7 @@ uint32_t LaunchJob::poll(device::KernelWorker* worker, uint32_t site) {
 
 // One after the other on one thread, when nobody calls the kernel any more: what the code has kept
 // for each worker can be put together with plain additions.
-void LaunchJob::finish_all(Worker& self) {
+VYRE_CALLS_LOADED_CODE void LaunchJob::finish_all(Worker& self) {
   if (self.launch == r_.number) r_.kernel.finish(&r_.args, &self);
   for (Worker& helper : r_.helpers)
     if (helper.launch == r_.number) r_.kernel.finish(&r_.args, &helper);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
 
@@ -43,7 +44,7 @@ class LaunchJob;
 // A thread's part in a launch, with what it keeps between launches.
 struct alignas(kLineBytes) Worker : device::KernelWorker {
   LaunchJob* job = nullptr;
-  uint64_t launch = 0;  // the number of the last one it has made a call for
+  uint64_t launch = 0;                  // the number of the last one it has made a call for
   std::optional<uint32_t> loop_site{};  // where a loop was when the launch was given up
   Scratch* memory = nullptr;
 };
@@ -57,9 +58,9 @@ class LaunchJob {
     const device::Submission& submission;
     uint64_t number = 0;  // never the same twice for one set of helpers
     uint64_t groups = 0;
-    uint64_t lanes = 0;                    // of a workgroup
-    Pool* pool = nullptr;                  // null: this thread alone
-    std::span<Worker> helpers = {};        // those of the pool
+    uint64_t lanes = 0;                     // of a workgroup
+    Pool* pool = nullptr;                   // null: this thread alone
+    std::span<Worker> helpers = {};         // those of the pool
     KernelFloatingPoint* caller = nullptr;  // whose settings callbacks want
   };
 
@@ -97,6 +98,7 @@ class LaunchJob {
   Worker* self_ = nullptr;
   Clock::time_point next_progress_;
   Chunks chunks_;
+  std::exception_ptr thrown_;  // by a callback, which must not leave helpers behind
   std::atomic<End> end_ = End::Done;
   std::atomic<bool> any_stop_ = false;  // or a loop that was left: somebody has to be asked
 };

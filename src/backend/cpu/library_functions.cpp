@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What compilers call without being asked. None of these reads or writes global state, and each
 // gives the same bits on every machine (rounding and fma are exact).
-#include <cmath>
-#include <cstring>
-#include <strings.h>
-
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstring>
+
+#include <strings.h>
 
 #include "backend/cpu/elf_loader.hpp"
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/pool.hpp"
 
-#include <linux/futex.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <bit>
 #include <climits>
 #include <csignal>
 #include <cstdio>
 #include <new>
+#include <utility>
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "backend/cpu/processor.hpp"
 
@@ -27,6 +28,7 @@ constexpr uint64_t kGeneration = uint64_t{1} << 32;
 
 // Waking a thread takes as long as this work, so less of it is not worth a call of the system.
 constexpr uint64_t kWorthWaking = 100'000;
+constexpr uint64_t kWorkPerHelper = 20'000;
 // Pauses of an owner at the end of a job before it sleeps; longer than a piece of work mostly is.
 constexpr int kOwnerPauses = 2000;
 constexpr int kPausesPerLook = 32;  // at the clock
@@ -121,11 +123,12 @@ void* Pool::helper_main(void* helper) {
 void Pool::help(uint32_t worker) {
   const KernelFloatingPoint floating_point;
   uint32_t seen = 0;
+  bool woken = false;
   Clock::time_point sleepy = Clock::now() + options_.spin;
   for (int pauses = 0;; ++pauses) {
     if (generation_of(state_.load(std::memory_order_acquire)) != seen) {
       if (stopping_.load(std::memory_order_relaxed)) return;
-      if (join(worker, seen)) sleepy = Clock::now() + options_.spin;
+      if (join(worker, seen, std::exchange(woken, false))) sleepy = Clock::now() + options_.spin;
       continue;
     }
     spin_pause();
@@ -133,6 +136,7 @@ void Pool::help(uint32_t worker) {
     pauses = 0;
     if (Clock::now() >= sleepy) {
       sleep(seen);
+      woken = true;
       sleepy = Clock::now() + options_.spin;
       pauses = kPausesPerLook;
     } else if (::sched_getcpu() == owner_core_.load(std::memory_order_relaxed)) {
@@ -142,12 +146,13 @@ void Pool::help(uint32_t worker) {
 }
 
 // Takes part in the job if it is still open. `seen` is the job that was looked at.
-bool Pool::join(uint32_t worker, uint32_t& seen) {
+bool Pool::join(uint32_t worker, uint32_t& seen, bool woken) {
   uint64_t state = state_.load(std::memory_order_acquire);
   do {
     seen = generation_of(state);
     if ((state & kOpen) == 0) return false;
   } while (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acquire));
+  if (woken && sleepers_.load(std::memory_order_relaxed) != 0) wake_some();
   body_(context_, worker);
   finish_streaming_stores();
   const uint64_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
@@ -182,8 +187,18 @@ void Pool::wake_sleepers(uint64_t work_ns) {
   unwoken_ns_ += std::min(work_ns, kWorthWaking);
   if (unwoken_ns_ < kWorthWaking) return;
   unwoken_ns_ = 0;
+  const uint64_t useful = std::clamp<uint64_t>(work_ns / kWorkPerHelper, 1, options_.workers - 1);
+  to_wake_.store(static_cast<int32_t>(useful), std::memory_order_relaxed);
+  wake_some();
+}
+
+// Waking many takes long, so whoever is woken up wakes others before it begins.
+void Pool::wake_some() {
+  constexpr int32_t kAtOnce = 2;
+  const int32_t left = to_wake_.fetch_sub(kAtOnce, std::memory_order_relaxed);
+  if (left <= 0) return;
   wakes_.fetch_add(1, std::memory_order_relaxed);
-  futex_wake(upper_half(state_), INT_MAX);
+  futex_wake(upper_half(state_), std::min(left, kAtOnce));
 }
 
 void Pool::close() {
@@ -193,8 +208,7 @@ void Pool::close() {
       spin_pause();
     } else {
       state = state_.fetch_or(kOwnerSleeps, std::memory_order_acq_rel) | kOwnerSleeps;
-      if ((state & kHelperMask) != 0)
-        futex_wait(lower_half(state_), static_cast<uint32_t>(state));
+      if ((state & kHelperMask) != 0) futex_wait(lower_half(state_), static_cast<uint32_t>(state));
     }
     state = state_.load(std::memory_order_acquire);
   }

@@ -4,13 +4,13 @@
 // never on the way of a job. One caller at a time has the helpers; others work alone meanwhile.
 #pragma once
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+
+#include <pthread.h>
 
 namespace vyre::backend::cpu {
 
@@ -59,7 +59,7 @@ class Chunks {
 class Pool {
  public:
   struct Options {
-    uint32_t workers = 1;  // with the caller
+    uint32_t workers = 1;                                           // with the caller
     std::chrono::nanoseconds spin = std::chrono::microseconds(80);  // before a helper sleeps
   };
   // Threads start when the first job wants them.
@@ -96,9 +96,10 @@ class Pool {
   static void* helper_main(void* helper);
   void start_helpers();
   void help(uint32_t worker);
-  bool join(uint32_t worker, uint32_t& seen);
+  bool join(uint32_t worker, uint32_t& seen, bool woken);
   void sleep(uint32_t seen);
   void wake_sleepers(uint64_t work_ns);
+  void wake_some();
   void close();
 
   const Options options_;
@@ -110,12 +111,13 @@ class Pool {
   alignas(kLineBytes) Body body_ = nullptr;  // of the open job
   void* context_ = nullptr;
   std::atomic<int> owner_core_ = -1;  // where the owner was when it asked for help
-  uint64_t unwoken_ns_ = 0;  // work that was done while somebody slept
+  uint64_t unwoken_ns_ = 0;           // work that was done while somebody slept
   uint32_t fork_epoch_ = 0;
   std::unique_ptr<Helper[]> threads_;
 
   alignas(kLineBytes) std::atomic<uint32_t> sleepers_ = 0;
   std::atomic<uint32_t> helpers_ = 0;
+  std::atomic<int32_t> to_wake_ = 0;  // helpers that the job could still use
   std::atomic<uint64_t> wakes_ = 0;
   std::atomic<bool> owned_ = false;
   std::atomic<bool> stopping_ = false;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/pool.hpp"
 
-#include <dirent.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <fstream>
 #include <numeric>
@@ -13,7 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include <dirent.h>
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "backend/cpu/processor.hpp"
 
@@ -121,8 +120,7 @@ TEST(Pool, DoesNotWaitForSleepers) {
   ASSERT_TRUE(pool.try_own());
   std::this_thread::sleep_for(20ms);  // parked
   const uint64_t before = pool.wakes();
-  for (int i = 0; i < 1000; ++i)
-    pool.run([](void*, uint32_t) {}, nullptr, 10);
+  for (int i = 0; i < 1000; ++i) pool.run([](void*, uint32_t) {}, nullptr, 10);
   EXPECT_EQ(pool.wakes(), before);  // a trifle wakes nobody up
   for (int i = 0; i < 20; ++i) pool.run([](void*, uint32_t) {}, nullptr, 50'000);
   EXPECT_LE(pool.wakes(), before + 10);  // and many small jobs now and then

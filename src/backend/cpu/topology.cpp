@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/topology.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -12,6 +10,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include "backend/cpu/processor.hpp"
 
@@ -153,10 +152,10 @@ void read_processor(Topology& topology) {
   uint32_t low = 0;
   uint32_t high = 0;
   if ((one.c & kSavesExtendedState) != 0) asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  topology.features += fmt::format(
-      " {:x} 1:{:x},{:x} 7:{:x},{:x},{:x} 7.1:{:x},{:x} 80000001:{:x},{:x} xcr0:{:x}", one.a, one.c,
-      one.d, seven.b, seven.c, seven.d, seven1.a, seven1.d, extended.c, extended.d,
-      (uint64_t{high} << 32) | low);
+  topology.features +=
+      fmt::format(" {:x} 1:{:x},{:x} 7:{:x},{:x},{:x} 7.1:{:x},{:x} 80000001:{:x},{:x} xcr0:{:x}",
+                  one.a, one.c, one.d, seven.b, seven.c, seven.d, seven1.a, seven1.d, extended.c,
+                  extended.d, (uint64_t{high} << 32) | low);
 }
 
 #else
@@ -230,8 +229,7 @@ std::vector<std::string> cgroup_folders(std::string_view cgroup, std::string_vie
     if (before.size() < 5 || after.size() < 3) continue;
     const bool is_it = controller.empty()
                            ? after[0] == "cgroup2"
-                           : after[0] == "cgroup" &&
-                                 has(split(trimmed(after[2]), ','), controller);
+                           : after[0] == "cgroup" && has(split(trimmed(after[2]), ','), controller);
     if (!is_it) continue;
     // In a container the mount shows a part of the hierarchy only.
     std::string_view path = *group;

@@ -62,7 +62,8 @@ TEST(Topology, Sizes) {
   EXPECT_EQ(parse_cache_bytes("48K\n"), 49152u);
   EXPECT_EQ(parse_cache_bytes("2M"), 2097152u);
   EXPECT_EQ(parse_cache_bytes("512"), 512u);
-  for (const char* const none : {"", "K", "4X", "-4K", "99999999999999999999K", "18446744073709551615K"})
+  for (const char* const none :
+       {"", "K", "4X", "-4K", "99999999999999999999K", "18446744073709551615K"})
     EXPECT_EQ(parse_cache_bytes(none), std::nullopt) << none;
   const char* const text = "MemTotal:       24682032 kB\nMemAvailable:   100 kB\nMemOdd: 3\n";
   EXPECT_EQ(parse_meminfo(text, "MemTotal"), uint64_t{24682032} * 1024);

@@ -16,8 +16,8 @@ asm(".section .rodata.test_address,\"a\",@progbits\n"
 extern const uint32_t vyre_address;
 
 void vyre_entry_0(const KernelArgs* args, KernelWorker*, uint64_t first, uint64_t count) {
-  auto* const words = reinterpret_cast<uint32_t*>(
-      reinterpret_cast<const KernelBinding*>(args + 1)[0].address);
+  auto* const words =
+      reinterpret_cast<uint32_t*>(reinterpret_cast<const KernelBinding*>(args + 1)[0].address);
   const auto* const table = reinterpret_cast<const uint32_t*>(uintptr_t{vyre_address});
   for (uint64_t g = first; g < first + count; ++g) words[g] = vyre_table[g % 4] + table[0];
 }

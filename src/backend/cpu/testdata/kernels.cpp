@@ -19,8 +19,8 @@ double fma(double, double, double);
 
 extern const KernelInfo vyre_info[];
 
-#define ENTRY(n)                                                                         \
-  void vyre_entry_##n(const KernelArgs* args, [[maybe_unused]] KernelWorker* worker,     \
+#define ENTRY(n)                                                                     \
+  void vyre_entry_##n(const KernelArgs* args, [[maybe_unused]] KernelWorker* worker, \
                       uint64_t first, uint64_t count)
 
 static uint32_t* words(const KernelArgs* args, int binding) {
@@ -54,8 +54,7 @@ ENTRY(2) {
     const uint32_t value = words(args, 0)[g];
     if (value == 0) continue;
     const auto lane = static_cast<uint32_t>(g) * 4;
-    if (lane < worker->stop.lane)
-      worker->stop = {KernelStop::Kind::Trap, 21, lane, value, 0};
+    if (lane < worker->stop.lane) worker->stop = {KernelStop::Kind::Trap, 21, lane, value, 0};
   }
 }
 
@@ -101,8 +100,8 @@ extern const Function vyre_functions[2];
 const Function vyre_functions[2] = {twice, thrice};
 asm(".section .rodata.test_distances,\"a\",@progbits\n"
     "vyre_distances:\n"
-    "  .quad vyre_entry_0 - .\n"           // R_X86_64_PC64
-    "  .long vyre_zeros@GOTPCREL + 4\n"    // R_X86_64_GOTPCREL
+    "  .quad vyre_entry_0 - .\n"         // R_X86_64_PC64
+    "  .long vyre_zeros@GOTPCREL + 4\n"  // R_X86_64_GOTPCREL
     "  .long 0\n"
     ".text\n");
 ENTRY(5) {
@@ -149,7 +148,7 @@ ENTRY(8) {
 }
 
 const KernelInfo vyre_info[9] = {
-    {0, 1, 0},   {0, 1000, 0}, {0, 50, 0},   {0, 100, 0}, {1024, 20, KernelInfo::kHasFinish},
-    {0, 1, 0},   {0, 1000, 0}, {0, 1, 0},    {4096, 1, 0},
+    {0, 1, 0}, {0, 1000, 0}, {0, 50, 0}, {0, 100, 0},  {1024, 20, KernelInfo::kHasFinish},
+    {0, 1, 0}, {0, 1000, 0}, {0, 1, 0},  {4096, 1, 0},
 };
 }
