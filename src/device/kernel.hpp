@@ -16,6 +16,10 @@
 
 namespace vyre::device {
 
+// Buffers are no longer than this, so that the last elements and the first are never in one block of
+// lanes whose indices wrap.
+inline constexpr uint32_t kMostKernelElements = 0xFFFF'FFFF - 63;
+
 struct KernelBinding {
   std::byte* address = nullptr;  // at a multiple of 256; null if there are no bytes
   uint32_t length = 0;           // elements
@@ -35,9 +39,10 @@ static_assert(sizeof(KernelArgs) == 32 && sizeof(KernelBinding) == 16);
 
 // What a lane stopped with, or where one was when the launch was given up.
 struct KernelStop {
-  enum class Kind : uint32_t { None, Trap, OutOfBounds, Loop };
+  enum class Kind : uint16_t { None, Trap, OutOfBounds, Loop };
   static constexpr uint32_t kNoLane = ~uint32_t{0};
   Kind kind = Kind::None;
+  uint16_t memory = 0;      // out of bounds: which one the site speaks of; 0: the site says it
   uint32_t site = 0;        // a number that the entry can explain
   uint32_t lane = kNoLane;  // global
   uint32_t value = 0;       // of a trap; out of bounds: how many elements there are

@@ -126,7 +126,14 @@ class Cutter {
           close_before_construct(at, out);
           out.push_back({CollectiveNode{id}});
         },
-        [&](const AsyncCopy& s) { start_copy(id, s); },
+        [&](const AsyncCopy& s) {
+          start_copy(id, s);
+          if (!d_.checked) return;
+          // Lanes stop where the copy starts if it leaves its memory, so it is done there.
+          close(false, at, out);
+          out.push_back({copies_.back().second});
+          copies_.pop_back();
+        },
         [&](const Wait& s) {
           close(true, at, out);
           for (const auto& [tag, copy] : copies_)
@@ -136,7 +143,7 @@ class Cutter {
         [&](const auto&) { VYRE_CHECK(!"the normaliser left a cut inside a plain statement"); });
   }
 
-  // Done at the wait: nothing may touch either side in between.
+  // Done at the wait, unless lanes may stop: nothing may touch either side in between.
   void start_copy(StmtId id, AsyncCopy s) {
     const auto word = [&](ExprId value) {
       StmtList out;

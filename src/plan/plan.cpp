@@ -222,6 +222,7 @@ Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& 
 
 Result<Plan> cut_workgroup(const check::CheckedProgram& checked, bool accesses_end_lanes) {
   Draft d(checked);
+  d.checked = accesses_end_lanes;
   const CutPoints cuts{Scope::Workgroup, false};
   Plan plan;
   plan.scope = Scope::Workgroup;

@@ -200,6 +200,13 @@ class Cpu::Run : public HostDevice {
              (a.count == Kernel::Argument::kAnyCount || a.count == length) &&
              (a.shared ? r.bytes / groups >= a.kept_bytes : length <= UINT32_MAX);
       if (!fits) return std::unexpected(misfit(kernel, i, r));
+      if (!a.shared && length > kMostKernelElements)
+        return std::unexpected(error(
+            ErrorCode::LimitExceeded,
+            fmt::format("buffer `{}` has {} elements, and device `{}` takes {}. Fix: use a shorter "
+                        "one",
+                        kernel.entry.program->program.buffers[i].name, length, backend_.info().id,
+                        kMostKernelElements)));
       new (argument_bytes_ + sizeof(KernelArgs) + i * sizeof(KernelBinding))
           KernelBinding{.address = address,
                         .length = static_cast<uint32_t>(std::min<uint64_t>(length, UINT32_MAX))};

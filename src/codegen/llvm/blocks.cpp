@@ -190,9 +190,9 @@ class BlockEmitter : public Environment {
   void trapped(SiteRef site, llvm::Value* lane, llvm::Value* value) override {
     k_.trapped(site, lane, value);
   }
-  void out_of_bounds(SiteRef site, llvm::Value* lane, llvm::Value* index,
-                     llvm::Value* length) override {
-    k_.out_of_bounds(site, lane, index, length);
+  void out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Value* lane,
+                     llvm::Value* index) override {
+    k_.out_of_bounds(site, memory, lane, index);
   }
   void poll(SiteRef site) override { k_.poll(site); }
   llvm::BasicBlock* lane_end() override { return lane_end_; }

@@ -24,7 +24,7 @@ struct BlockKernel {
   std::array<llvm::Value*, 3> grid = {};
   bool merges = false;  // x runs over several workgroups
   std::function<void(SiteRef, llvm::Value* lane, llvm::Value* value)> trapped;
-  std::function<void(SiteRef, llvm::Value* lane, llvm::Value* index, llvm::Value* length)>
+  std::function<void(SiteRef, const MemoryRef&, llvm::Value* lane, llvm::Value* index)>
       out_of_bounds;
   std::function<void(SiteRef)> poll;
 };

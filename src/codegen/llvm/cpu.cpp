@@ -177,6 +177,10 @@ Error explain_stop(const plan::Plan& plan, uint32_t segment, bool checked, const
       } else if (const auto* store = std::get_if<Store>(&p[place->at.stmt])) {
         memory = store->memory, index = store->index;
       }
+      if (stop.memory != 0)
+        memory = stop.memory < kTableArguments
+                     ? Memory::of(BufferId{stop.memory - 1U})
+                     : Memory::of(ConstId{static_cast<uint32_t>(stop.memory - kTableArguments)});
       if (!memory.valid()) break;
       return outside(stop, name_of_memory(p, memory), *phase.expr_types[index.index()], at);
     }

@@ -207,8 +207,11 @@ Val LaneCode::call(const Call& e) {
     Slot& slot = inner.slots[params[k].index()];
     if (const ExprId* v = std::get_if<ExprId>(&args[k]))
       slot.value = value(*v);
-    else
-      slot.memory = memory(std::get<Memory>(args[k]));
+    else {
+      const Memory m = std::get<Memory>(args[k]);
+      slot.memory = memory(m);
+      if (m.kind != Memory::Kind::Local) slot.memory->argument = argument_number(m);
+    }
   }
   if (terminated()) return {};
   return call_body(std::move(inner), e.fn);

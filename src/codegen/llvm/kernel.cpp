@@ -526,8 +526,9 @@ class KernelEmitter {
                      llvm::ConstantInt::get(b_.getInt64Ty(), 0));
             },
         .out_of_bounds =
-            [&, index](SiteRef site, llvm::Value* lane, llvm::Value* i, llvm::Value* length) {
-              record(KernelStop::Kind::OutOfBounds, phases_.site(index, site), lane, length, i);
+            [&, index](SiteRef site, const MemoryRef& m, llvm::Value* lane, llvm::Value* i) {
+              record(KernelStop::Kind::OutOfBounds, b_.getInt32(phases_.site(index, site)), lane,
+                     m.length, i, m.argument);
             },
         .poll = [&, index](SiteRef site) { poll(phases_.site(index, site)); },
     };
@@ -545,15 +546,16 @@ class KernelEmitter {
     record(kind, b_.getInt32(site), lane, value, index);
   }
   void record(KernelStop::Kind kind, llvm::Value* site, llvm::Value* lane, llvm::Value* value,
-              llvm::Value* index) {
+              llvm::Value* index, uint16_t memory = 0) {
     const uint64_t at = offsetof(KernelWorker, stop);
     llvm::Value* const lowest = address(worker_, at + offsetof(KernelStop, lane));
     llvm::BasicBlock* const write = block("stop");
     llvm::BasicBlock* const after = block("stop_after");
     b_.CreateCondBr(b_.CreateICmpULT(lane, b_.CreateLoad(b_.getInt32Ty(), lowest)), write, after);
     b_.SetInsertPoint(write);
-    b_.CreateStore(b_.getInt32(static_cast<uint32_t>(kind)),
+    b_.CreateStore(b_.getInt16(static_cast<uint16_t>(kind)),
                    address(worker_, at + offsetof(KernelStop, kind)));
+    b_.CreateStore(b_.getInt16(memory), address(worker_, at + offsetof(KernelStop, memory)));
     b_.CreateStore(site, address(worker_, at + offsetof(KernelStop, site)));
     b_.CreateStore(lane, lowest);
     b_.CreateStore(value, address(worker_, at + offsetof(KernelStop, value)));

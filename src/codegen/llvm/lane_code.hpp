@@ -27,9 +27,14 @@ struct MemoryRef {
   bool invariant = false;         // nobody writes it while the kernel runs
   bool own = false;               // no other thread sees it: atomics need not be atomic
   bool per_lane = false;          // elements are vectors, one part for each lane
+  uint16_t argument = 0;          // what a parameter stands for, see argument_number()
   llvm::MDNode* scope = nullptr;
   llvm::MDNode* others = nullptr;  // the scopes of all other memories
 };
+
+// Buffers and tables of a program, as what a parameter of a function can stand for; 0 is none.
+inline constexpr uint16_t kTableArguments = 0x8000;
+uint16_t argument_number(ir::Memory memory);
 
 // A place in the source that a stop can name.
 struct SiteRef {
@@ -46,8 +51,8 @@ class Environment {
   virtual Val global_lane() = 0;
   // One lane stops: reports are kept for the smallest.
   virtual void trapped(SiteRef site, llvm::Value* lane, llvm::Value* value) = 0;
-  virtual void out_of_bounds(SiteRef site, llvm::Value* lane, llvm::Value* index,
-                             llvm::Value* length) = 0;
+  virtual void out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Value* lane,
+                             llvm::Value* index) = 0;
   // In each trip of a loop without a known end.
   virtual void poll(SiteRef site) = 0;
   // A block at the end of the lane's (or the block's) code.
@@ -178,6 +183,7 @@ class LaneCode {
                       bool proved);
   // A row of lanes that starts there, as an unsigned number of 64 bits.
   llvm::Value* whole_row_inside(const MemoryRef& m, llvm::Value* wide_first, ir::Type index_type);
+  llvm::Value* ragged_start(llvm::Value* first, llvm::Value* offset);
   llvm::Value* own_part(const MemoryRef& m, llvm::Value* index, ir::Type index_type);
   void store_uniform(const MemoryRef& m, const Val& index, ir::Type index_type, const Val& v,
                      SiteRef site, bool proved);

@@ -37,6 +37,13 @@ MemoryRef LaneCode::memory(Memory m) {
   return {};
 }
 
+uint16_t argument_number(Memory memory) {
+  const uint32_t first = memory.kind == Memory::Kind::Table ? kTableArguments : 1;
+  const uint32_t most = memory.kind == Memory::Kind::Table ? 0xFFFF : kTableArguments - 1;
+  // More than that many are never passed; a site alone would then speak of the parameter.
+  return memory.index <= most - first ? static_cast<uint16_t>(first + memory.index) : uint16_t{0};
+}
+
 MemoryRef LaneCode::table(ConstId id) {
   const std::vector<check::Constant>& values = c().constants[id.index()];
   const Type type = p()[id].type;
@@ -119,8 +126,8 @@ void LaneCode::stop_lanes(llvm::Value* stopped, SiteRef site, const MemoryRef& m
         b_.CreateIntrinsic(in::cttz, {bits->getType()}, {bits, b_.getTrue()}), b_.getInt32Ty());
     const Val lane = env_.global_lane();
     llvm::Value* const one = index.varying ? b_.CreateExtractElement(index.v, first) : index.v;
-    env_.out_of_bounds(site, b_.CreateExtractElement(math_.splat(lane), first),
-                       wide_index(one, index_type), m.length);
+    env_.out_of_bounds(site, m, b_.CreateExtractElement(math_.splat(lane), first),
+                       wide_index(one, index_type));
     llvm::Value* const live = b_.CreateLoad(vector(b_.getInt1Ty()), live_);
     b_.CreateStore(b_.CreateAnd(live, b_.CreateNot(stopped)), live_);
   });
@@ -153,7 +160,7 @@ llvm::Value* LaneCode::allowed_scalar(const MemoryRef& m, const Val& index, Type
   llvm::BasicBlock* const fine = new_block("inside");
   b_.CreateCondBr(inside, fine, outside);
   b_.SetInsertPoint(outside);
-  env_.out_of_bounds(site, env_.global_lane().v, wide_index(index.v, index_type), m.length);
+  env_.out_of_bounds(site, m, env_.global_lane().v, wide_index(index.v, index_type));
   b_.CreateBr(env_.lane_end());
   b_.SetInsertPoint(fine);
   return nullptr;
@@ -184,16 +191,16 @@ Val LaneCode::load_contiguous(const MemoryRef& m, const Val& index, Type index_t
   llvm::Value* const first = b_.CreateAdd(env_.start(), index.offset);
   llvm::Value* const wide_first = b_.CreateZExt(first, b_.getInt64Ty());
   llvm::Value* const address = element_address(m, wide_first);
+  const auto ragged_address = [&] { return element_address(m, ragged_start(first, index.offset)); };
   const auto plain = [&] { return mark(m, b_.CreateAlignedLoad(type, address, align_of(m))); };
   const auto masked = [&](llvm::Value* lanes_in) {
-    return mark(m, b_.CreateMaskedLoad(type, address, align_of(m), lanes_in,
+    return mark(m, b_.CreateMaskedLoad(type, ragged_address(), align_of(m), lanes_in,
                                        llvm::Constant::getNullValue(type)));
   };
   if (mask_ == nullptr && !options_.checked &&
       (proved || env_.ensure_below(index.offset, m.length, is_signed(index_type))))
     return {finish_load(m, plain()), true};
   if (mask_ != nullptr || options_.checked) {
-    // The addresses of lanes that are not meant may wrap: they are never touched.
     llvm::Value* const lanes_in = allowed(m, index, index_type, site, proved);
     if (lanes_in == nullptr) return {finish_load(m, plain()), true};
     return {finish_load(m, masked(lanes_in)), true};
@@ -213,6 +220,18 @@ Val LaneCode::load_contiguous(const MemoryRef& m, const Val& index, Type index_t
   phi->addIncoming(all, inside);
   phi->addIncoming(some, ragged);
   return {finish_load(m, phi), true};
+}
+
+// Where a row starts of which not all lanes are inside: if its indices wrap, the lanes that are
+// inside come after 2^32, and the row starts below 0.
+llvm::Value* LaneCode::ragged_start(llvm::Value* first, llvm::Value* offset) {
+  llvm::Value* const wide_first = b_.CreateZExt(first, b_.getInt64Ty());
+  if (const auto* k = llvm::dyn_cast<llvm::ConstantInt>(offset); k != nullptr && k->isZero())
+    return wide_first;
+  llvm::Value* const wraps = b_.CreateICmpUGT(first, b_.getInt32(0U - lanes()));
+  llvm::Value* const below = b_.CreateSub(
+      wide_first, llvm::ConstantInt::get(b_.getInt64Ty(), uint64_t{1} << 32));
+  return b_.CreateSelect(wraps, below, wide_first);
 }
 
 llvm::Value* LaneCode::whole_row_inside(const MemoryRef& m, llvm::Value* wide_first,
@@ -355,6 +374,7 @@ void LaneCode::store_contiguous(const MemoryRef& m, Memory source, const Val& in
   llvm::Value* const first = b_.CreateAdd(env_.start(), index.offset);
   llvm::Value* const wide_first = b_.CreateZExt(first, b_.getInt64Ty());
   llvm::Value* const address = element_address(m, wide_first);
+  const auto ragged_address = [&] { return element_address(m, ragged_start(first, index.offset)); };
   if (mask_ == nullptr && !options_.checked &&
       (proved || env_.ensure_below(index.offset, m.length, is_signed(index_type)))) {
     llvm::StoreInst* const store = mark(m, b_.CreateAlignedStore(raw, address, align_of(m)));
@@ -368,7 +388,7 @@ void LaneCode::store_contiguous(const MemoryRef& m, Memory source, const Val& in
     return;
   }
   const auto masked = [&](llvm::Value* lanes_in) {
-    mark(m, b_.CreateMaskedStore(raw, address, align_of(m), lanes_in));
+    mark(m, b_.CreateMaskedStore(raw, ragged_address(), align_of(m), lanes_in));
   };
   if (mask_ != nullptr || options_.checked) {
     llvm::Value* const lanes_in = allowed(m, index, index_type, site, proved);

@@ -54,7 +54,7 @@ ENTRY(2) {
     const uint32_t value = words(args, 0)[g];
     if (value == 0) continue;
     const auto lane = static_cast<uint32_t>(g) * 4;
-    if (lane < worker->stop.lane) worker->stop = {KernelStop::Kind::Trap, 21, lane, value, 0};
+    if (lane < worker->stop.lane) worker->stop = {KernelStop::Kind::Trap, 0, 21, lane, value, 0};
   }
 }
 
