@@ -5,6 +5,9 @@
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/IntrinsicInst.h>
 
+#include <algorithm>
+#include <map>
+
 #include "codegen/llvm/kernel.hpp"
 
 namespace vyre::codegen {
@@ -260,6 +263,7 @@ class BlockEmitter : public Environment {
     code.emit(mask);
     if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
     b_.SetInsertPoint(lane_end_);
+    if (k_.block_done) k_.block_done();
   }
 
   // Lanes x0 <= x < x1, of which there are a multiple of `unit`.
@@ -373,26 +377,60 @@ class BlockEmitter : public Environment {
   std::vector<Condition> conditions_;
 };
 
-// Nodes of a block, those of loops counted several times.
-double weight(const Program& p, ExprId id) {
-  double sum = 1;
-  if (const auto* e = std::get_if<IntrinsicCall>(&p[id]); e != nullptr && e->op >= Intrinsic::Exp)
-    sum = 30;
-  for_each_operand(p, p[id], [&](ExprId e) { sum += weight(p, e); });
-  return sum;
-}
-double weight(const Program& p, Block block) {
-  double sum = 0;
-  for (const StmtId id : p.items(block)) {
-    const Stmt& s = p[id];
-    double own = 1;
-    for_each_operand(p, s, [&](ExprId e) { own += weight(p, e); });
-    for_each_block(s, [&](Block b) { own += weight(p, b); });
-    const bool loop = std::holds_alternative<For>(s) || std::holds_alternative<While>(s);
-    sum += loop ? own * 8 : own;
+// Nodes of a block, those of loops counted once for each trip, as far as it is known.
+class Weight {
+ public:
+  explicit Weight(const check::CheckedProgram& checked) : c_(checked), p_(checked.program) {}
+
+  double of(Block block) {
+    double sum = 0;
+    for (const StmtId id : p_.items(block)) {
+      const Stmt& s = p_[id];
+      double own = 1;
+      for_each_operand(p_, s, [&](ExprId e) { own += of(e); });
+      for_each_block(s, [&](Block b) { own += of(b); });
+      if (std::holds_alternative<While>(s)) own *= kUnknownTrips;
+      if (const auto* loop = std::get_if<For>(&s)) own *= trips(*loop);
+      sum += own;
+    }
+    return sum;
   }
-  return sum;
-}
+
+ private:
+  static constexpr double kUnknownTrips = 8;
+  static constexpr double kMathsFunction = 30;
+
+  double of(ExprId id) {
+    double sum = 1;
+    if (const auto* e = std::get_if<IntrinsicCall>(&p_[id]); e && e->op >= Intrinsic::Exp)
+      sum = kMathsFunction;
+    // Calls cannot recurse, but one function may be called from everywhere.
+    if (const auto* e = std::get_if<Call>(&p_[id])) {
+      auto [known, fresh] = functions_.try_emplace(e->fn.value, 0.0);
+      if (fresh) known->second = of(p_[e->fn].body);
+      sum += functions_[e->fn.value];
+    }
+    for_each_operand(p_, p_[id], [&](ExprId e) { sum += of(e); });
+    return sum;
+  }
+
+  double trips(const For& loop) {
+    const auto first = check::evaluate_constant(c_, loop.first);
+    const auto last = check::evaluate_constant(c_, loop.last);
+    if (!first || !last) return kUnknownTrips;
+    const auto step = loop.step.valid() ? check::evaluate_constant(c_, loop.step) : std::nullopt;
+    const auto number = [](const check::Constant& k) {
+      return k.type == Type::I32   ? static_cast<double>(static_cast<int32_t>(k.bits))
+             : k.type == Type::I64 ? static_cast<double>(static_cast<int64_t>(k.bits))
+                                   : static_cast<double>(k.bits);
+    };
+    return std::max(1.0, (number(*last) - number(*first)) / (step ? number(*step) : 1.0));
+  }
+
+  const check::CheckedProgram& c_;
+  const Program& p_;
+  std::map<uint32_t, double> functions_;
+};
 
 bool mentions(const check::CheckedProgram& phase, std::initializer_list<Builtin> builtins) {
   for (const Expr& e : phase.program.exprs)
@@ -417,7 +455,7 @@ bool may_merge(const check::CheckedProgram& phase) {
 }
 
 double estimated_cost(const check::CheckedProgram& phase, uint32_t lanes) {
-  return weight(phase.program, phase.program.body) * (lanes > 1 ? 0.08 : 0.3);
+  return Weight(phase).of(phase.program.body) * (lanes > 1 ? 0.08 : 0.3);
 }
 
 BlockShape choose_shape(const check::CheckedProgram& phase, bool checked) {

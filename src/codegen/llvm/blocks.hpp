@@ -27,6 +27,8 @@ struct BlockKernel {
   std::function<void(SiteRef, const MemoryRef&, llvm::Value* lane, llvm::Value* index)>
       out_of_bounds;
   std::function<void(SiteRef)> poll;
+  // Not empty: after each block, which takes long enough to be asked for.
+  std::function<void()> block_done;
 };
 
 // Workgroups wx .. wx + run of a row (i64).

@@ -137,6 +137,7 @@ Error explain_stop(const plan::Plan& plan, uint32_t segment, bool checked, const
     return oracle::trapped_error(
         {.tag = site.tag, .value = stop.value, .lane = stop.lane, .at = site.at});
   }
+  if (stop.site == kNoSite) return timeout({});
   if (stop.site >= kLoopSites) {
     const uint32_t loop = stop.site - kLoopSites;
     return loop < steps.loops.size() ? timeout(steps.loops[loop]) : unexplained();

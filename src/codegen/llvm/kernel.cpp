@@ -56,9 +56,7 @@ class KernelEmitter {
     b_.CreateRetVoid();
     device::KernelInfo info;
     info.scratch_bytes = scratch_bytes_;
-    double cost = 0;
-    for (const Phase& phase : plans_) cost += phase.cost;
-    info.cost = static_cast<uint32_t>(std::clamp(cost, 1.0, 1e9));
+    info.cost = static_cast<uint32_t>(std::clamp(group_cost() / lanes_per_group(), 1.0, 1e9));
     return info;
   }
 
@@ -219,9 +217,15 @@ class KernelEmitter {
                 b_.CreateTrunc(b_.CreateUDiv(row, gy), b_.getInt32Ty())};
     ids_.row_of_groups = b_.CreateTrunc(b_.CreateMul(row, gx), b_.getInt32Ty());
     llvm::Value* run = llvm::ConstantInt::get(word, 1);
-    if (phases_.cut() == nullptr && plans_[0].merges)
+    if (phases_.cut() == nullptr && plans_[0].merges) {
       run = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b_.CreateSub(gx, wx),
                                      b_.CreateSub(end, g));
+      // Not so many that nobody could stop them.
+      const double most = std::max(1.0, kRunCost / group_cost());
+      run = b_.CreateBinaryIntrinsic(
+          llvm::Intrinsic::umin, run,
+          llvm::ConstantInt::get(word, static_cast<uint64_t>(std::min(most, 1e9))));
+    }
     start_shared(g);
     if (phases_.cut() == nullptr) {
       emit_phase(0, wx, run, memories_);
@@ -234,8 +238,20 @@ class KernelEmitter {
     b_.SetInsertPoint(group_done_);
     if (phases_.cut() != nullptr) report_trap(g);
     end_shared(g);
+    poll(kNoSite, units(phases_.cut() == nullptr && plans_[0].merges ? kRunCost : group_cost()));
     b_.CreateStore(b_.CreateAdd(g, run, "", true, true), group_);
     b_.CreateBr(head);
+  }
+
+  // Of a workgroup, in about a nanosecond.
+  [[nodiscard]] double group_cost() const {
+    double cost = 0;
+    for (const Phase& phase : plans_) cost += phase.cost;
+    return cost * lanes_per_group();
+  }
+  // Of polls_left_, which stand for a trip of a loop each.
+  static uint32_t units(double cost) {
+    return static_cast<uint32_t>(std::clamp(cost / 4, 1.0, double{kTripsPerPoll}));
   }
 
   llvm::BasicBlock* block(const char* name) {
@@ -515,6 +531,9 @@ class KernelEmitter {
   void emit_phase(size_t index, llvm::Value* wx, llvm::Value* run,
                   const std::vector<MemoryRef>& memories) {
     const Phase& phase = plans_[index];
+    std::function<void()> block_done;
+    if (const double cost = phase.cost * phase.shape.lanes; cost > kLongBlock)
+      block_done = [this, cost] { poll(kNoSite, units(cost)); };
     const BlockKernel kernel{
         .memories = &memories,
         .ids = ids_,
@@ -531,6 +550,7 @@ class KernelEmitter {
                      m.length, i, m.argument);
             },
         .poll = [&, index](SiteRef site) { poll(phases_.site(index, site)); },
+        .block_done = block_done,
     };
     emit_blocks(b_, kernel, *phase.program, *phase.divergence,
                 {.shape = phase.shape,
@@ -564,14 +584,14 @@ class KernelEmitter {
     b_.SetInsertPoint(after);
   }
 
-  void poll(uint32_t site) {
+  void poll(uint32_t site, uint32_t by = 1) {
     llvm::Type* const word = b_.getInt32Ty();
-    llvm::Value* const left = b_.CreateSub(b_.CreateLoad(word, polls_left_), b_.getInt32(1));
+    llvm::Value* const left = b_.CreateSub(b_.CreateLoad(word, polls_left_), b_.getInt32(by));
     b_.CreateStore(left, polls_left_);
     llvm::BasicBlock* const ask = block("ask");
     llvm::BasicBlock* const on = block("on");
     llvm::MDBuilder md(context_);
-    b_.CreateCondBr(b_.CreateICmpEQ(left, b_.getInt32(0)), ask, on,
+    b_.CreateCondBr(b_.CreateICmpSLE(left, b_.getInt32(0)), ask, on,
                     md.createBranchWeights(1, kTripsPerPoll));
     b_.SetInsertPoint(ask);
     b_.CreateStore(b_.getInt32(kTripsPerPoll), polls_left_);
@@ -584,6 +604,8 @@ class KernelEmitter {
   }
 
   static constexpr uint32_t kTripsPerPoll = 1U << 14;
+  static constexpr double kRunCost = 1U << 18;    // of workgroups in one row
+  static constexpr double kLongBlock = 1U << 10;  // of a block that asks on its own
 
   llvm::Module& module_;
   llvm::LLVMContext& context_;

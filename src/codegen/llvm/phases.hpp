@@ -41,6 +41,8 @@ class Phases {
 // its loops, counted in the order of the plan's steps.
 inline constexpr uint32_t kCopySites = 1U << 30;
 inline constexpr uint32_t kLoopSites = 1U << 31;
+// Between blocks and workgroups.
+inline constexpr uint32_t kNoSite = ~uint32_t{0};
 
 // Barriers, loads with barriers and copies of workgroup scope.
 bool needs_workgroup(const check::CheckedProgram& program);

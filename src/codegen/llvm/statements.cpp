@@ -11,8 +11,9 @@ namespace {
 
 // Statements that may be emitted a second time so that full blocks need no mask.
 constexpr uint32_t kMostCopies = 400;
-// Loops of fewer trips, with those around them, end soon enough without asking.
-constexpr uint64_t kTripsWithoutPoll = uint64_t{1} << 24;
+// Loops of fewer trips, with those around them, end soon enough without asking: a block of lanes
+// asks when it is done.
+constexpr uint64_t kTripsWithoutPoll = uint64_t{1} << 18;
 
 }  // namespace
 
