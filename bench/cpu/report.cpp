@@ -80,6 +80,7 @@ std::string to_markdown(const Bench& bench) {
                                  : std::string("-");
     text += " | " + row.peer + (row.variant.empty() ? "" : ", " + row.variant) + " | ";
     text += theirs                     ? times(row.theirs)
+            : row.unavailable == "-"   ? std::string("-")
             : !row.unavailable.empty() ? "unavailable: " + one_line(row.unavailable)
                                        : std::string("-");
     text += " | " + (row.ratio > 0 ? fmt::format("{:.2f}", row.ratio) : std::string("-"));
