@@ -13,13 +13,15 @@
 namespace vyre::bench {
 namespace {
 
-// Runtimes let their threads spin for a while after a region (libgomp for about 15 ms). On a machine
-// with few cores these would run beside the other side, so each side starts when they have parked.
-constexpr auto kSettle = std::chrono::milliseconds(20);
+// Runtimes let their threads spin for a while after a region (libgomp for about 4 ms). On a
+// machine with few cores these would run beside the other side, so each side starts when they have
+// parked.
+constexpr auto kSettle = std::chrono::milliseconds(10);
 constexpr auto kSettleQuick = std::chrono::milliseconds(1);
 // A sample of short calls takes about this long.
 constexpr double kSampleNs = 3e6;
 constexpr double kSampleQuickNs = 1e5;
+constexpr double kWarmNs = 2e8;  // up to here a call is repeated before it is timed
 constexpr double kSlowNs = 1e9;  // from here on five repetitions
 
 double time_of(const std::function<void()>& run) {
@@ -48,6 +50,7 @@ bool is_met(const Row& row) {
 struct Side {
   std::function<void()> run;
   size_t calls = 1;
+  bool warm = false;
   std::vector<double> times{};
 };
 
@@ -66,6 +69,7 @@ bool Bench::wants(std::string_view id) const {
 void Bench::add(Row row) {
   row.met = is_met(row);
   rows_.push_back(std::move(row));
+  if (on_row) on_row(rows_.back());
 }
 
 std::vector<Row> Bench::run(std::string_view id, std::string_view workload,
@@ -105,11 +109,13 @@ std::vector<Row> Bench::measure(Case& c) {
     const double again = c.one_call || first > kSlowNs ? first : time_of(run);
     slowest = std::max(slowest, again);
     Side side{run};
+    side.warm = !c.one_call && again < kWarmNs;
     if (!c.one_call)
       side.calls = static_cast<size_t>(std::clamp(sample_ns / std::max(again, 1.0), 1.0, 1e6));
     sides.push_back(std::move(side));
   };
 
+  if (options_.peers_only) c.ours = [] {};
   std::vector<double> first_calls;
   try {
     first_calls.push_back(time_of(c.ours));
@@ -120,7 +126,8 @@ std::vector<Row> Bench::measure(Case& c) {
     if (!peer.unavailable.empty() || !failure.empty()) continue;
     if (peer.reset) peer.reset();
     first_calls.push_back(time_of(peer.run));
-    agreements.push_back(peer.compare ? peer.compare() : Agreement{});
+    const bool compare = peer.compare && !options_.peers_only;
+    agreements.push_back(compare ? peer.compare() : Agreement{});
     peers.push_back(&peer);
   }
   if (failure.empty()) {
@@ -132,7 +139,7 @@ std::vector<Row> Bench::measure(Case& c) {
     for (uint32_t r = 0; r < repetitions; ++r) {
       for (Side& side : sides) {
         std::this_thread::sleep_for(quick() ? kSettleQuick : kSettle);
-        if (side.calls > 1) side.run();  // threads are awake and caches warm again
+        if (side.warm) side.run();  // threads are awake and caches warm again
         const double start = now_ns();
         for (size_t i = 0; i < side.calls; ++i) side.run();
         side.times.push_back((now_ns() - start) / static_cast<double>(side.calls) / c.per);
@@ -150,13 +157,14 @@ std::vector<Row> Bench::measure(Case& c) {
     row.workload = c.workload;
     row.peer = name;
     row.failure = failure;
-    if (failure.empty()) row.ours = summary(sides[0].times);
+    if (failure.empty() && !options_.peers_only) row.ours = summary(sides[0].times);
     bool all_equal = true;
     std::string differs;
     for (size_t i = 0; i < peers.size(); ++i) {
       if (peers[i]->name != name) continue;
       const Sample theirs = summary(sides[i + 1].times);
-      if (peers[i]->compare && !agreements[i].equal) {
+      const bool compared = peers[i]->compare && !options_.peers_only;
+      if (compared && !agreements[i].equal) {
         all_equal = false;
         differs = agreements[i].how;
       }
@@ -164,7 +172,7 @@ std::vector<Row> Bench::measure(Case& c) {
       row.theirs = theirs;
       row.variant = peers[i]->variant;
       row.agreement = agreements[i];
-      row.compared = static_cast<bool>(peers[i]->compare);
+      row.compared = compared;
     }
     if (!all_equal) row.agreement = {false, differs};
     for (const Peer& peer : c.peers) {
@@ -172,9 +180,10 @@ std::vector<Row> Bench::measure(Case& c) {
       row.goal = peer.goal;
       if (row.theirs.repetitions == 0) row.unavailable = peer.unavailable;
     }
-    if (row.theirs.repetitions != 0) row.ratio = row.theirs.median_ns / row.ours.median_ns;
-    const bool measured = row.theirs.repetitions != 0 || row.goal.kind == Goal::Kind::AtMost;
-    row.judged = failure.empty() && measured && row.goal.kind != Goal::Kind::None && !quick();
+    const bool both = row.theirs.repetitions != 0 && row.ours.repetitions != 0;
+    if (both) row.ratio = row.theirs.median_ns / row.ours.median_ns;
+    const bool absolute = row.goal.kind == Goal::Kind::AtMost && row.ours.repetitions != 0;
+    row.judged = (both || absolute) && row.goal.kind != Goal::Kind::None && !quick();
     rows.push_back(std::move(row));
   }
   return rows;
@@ -241,8 +250,8 @@ void Ours::bind() {
 
 void Ours::run() {
   if (!bound_) bind();
-  report_ = must(
-      pipeline_.dispatch_into({.inputs = inputs_, .outputs = outputs_}, slots_, config_));
+  report_ =
+      must(pipeline_.dispatch_into({.inputs = inputs_, .outputs = outputs_}, slots_, config_));
 }
 
 // ---- comparing

@@ -22,6 +22,7 @@ struct Options {
   std::string device = "cpu";
   std::vector<std::string> only{};  // ids; empty: all
   bool quick = false;               // tiny sizes and three repetitions: does it still run?
+  bool peers_only = false;          // ours is not run: what the machine and the peers can do
   std::string json{};               // a file; empty: none
   uint32_t repetitions = 15;
 };
@@ -112,6 +113,7 @@ class Bench {
   std::vector<Row> run(std::string_view id, std::string_view workload,
                        const std::function<Case()>& make);
   void add(Row row);
+  std::function<void(const Row&)> on_row{};  // as soon as there is one
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
 
   [[nodiscard]] bool all_good() const;  // nothing failed, nothing differs

@@ -17,11 +17,11 @@ constexpr struct {
   const char* id;
   void (*run)(Bench&);
 } kRows[] = {
-    {"C1", vyre::bench::barrier_rows},  {"C2", vyre::bench::stream_rows},
-    {"C3", vyre::bench::cache_rows},    {"C4", vyre::bench::reduce_rows},
-    {"C5", vyre::bench::graph_rows},    {"C6", vyre::bench::stencil_rows},
-    {"C7", vyre::bench::cold_rows},     {"C8", vyre::bench::dispatch_rows},
-    {"C9", vyre::bench::corpus_rows},   {"C10", vyre::bench::maths_rows},
+    {"C1", vyre::bench::barrier_rows}, {"C2", vyre::bench::stream_rows},
+    {"C3", vyre::bench::cache_rows},   {"C4", vyre::bench::reduce_rows},
+    {"C5", vyre::bench::graph_rows},   {"C6", vyre::bench::stencil_rows},
+    {"C7", vyre::bench::cold_rows},    {"C8", vyre::bench::dispatch_rows},
+    {"C9", vyre::bench::corpus_rows},  {"C10", vyre::bench::maths_rows},
     {"C11", vyre::bench::matmul_rows},
 };
 
@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember(ids));
   app.add_flag("--quick", options.quick, "tiny sizes, three repetitions: whether it all runs");
+  app.add_flag("--peers-only", options.peers_only, "measure the peers alone, ours is not run");
   app.add_option("--device", options.device, "the device under test")->capture_default_str();
   app.add_option("--json", options.json, "also write the rows to this file");
   app.add_option("--repetitions", options.repetitions, "samples per side")
@@ -49,10 +50,14 @@ int main(int argc, char** argv) {
     return vyre::exit_code_of(device.error().code);
   }
   Bench bench(options, std::move(*device));
+  std::fputs(vyre::bench::table_head(bench).c_str(), stdout);
+  bench.on_row = [](const vyre::bench::Row& row) {
+    std::fputs(vyre::bench::table_line(row).c_str(), stdout);
+    std::fflush(stdout);
+  };
   for (const auto& row : kRows)
     if (bench.wants(row.id)) row.run(bench);
 
-  std::fputs(vyre::bench::to_markdown(bench).c_str(), stdout);
   if (!options.json.empty()) {
     std::ofstream file(options.json);
     file << vyre::bench::to_json(bench);

@@ -72,7 +72,7 @@ BarrierLoop libomp_barriers(const char** why) {
   if (found == nullptr) *why = dlerror();
   return reinterpret_cast<BarrierLoop>(found);
 #else
-  *why = "no clang++-19 with libomp when the build was configured";
+  *why = "no clang++-19 or libomp when the build was configured (clang-19, libomp5-19)";
   return nullptr;
 #endif
 }

@@ -22,6 +22,8 @@ struct EdgeList {
   const uint32_t* to = nullptr;
 };
 
+enum class Deal : uint8_t { Static, Dynamic };
+
 // clang-format off
 // One pass over data.
 struct OmpKernels {
@@ -51,10 +53,10 @@ struct OmpPasses {
   void (*heat_fork)(float* a, float* b, size_t width, size_t height, uint32_t steps);
   void (*life)(uint8_t* a, uint8_t* b, size_t width, size_t height, uint32_t steps);
   void (*life_fork)(uint8_t* a, uint8_t* b, size_t width, size_t height, uint32_t steps);
-  void (*bfs)(const CsrGraph& graph, uint32_t start, uint32_t* depth);
+  void (*bfs)(const CsrGraph& graph, uint32_t start, uint32_t* depth, Deal deal);
   void (*components)(const EdgeList& graph, uint32_t* label);
   void (*pagerank)(const CsrGraph& incoming, float* rank, uint32_t* links, float* next,
-                   uint32_t limit);
+                   uint32_t limit, Deal deal);
 };
 
 // exp, log and sin of every element, over all threads.

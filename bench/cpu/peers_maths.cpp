@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C library's functions in a loop over all threads. Compiled twice: as it is (calls of the scalar
-// functions), and with -ffast-math, when g++ calls the vector library of glibc.
+// The C library's functions in a loop over all threads. Compiled twice: as it is (calls of the
+// scalar functions), and with -ffast-math, when g++ calls the vector library of glibc.
 #include <cmath>
 
 #include "peers.hpp"

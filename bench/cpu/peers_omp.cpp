@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass over data with OpenMP. Compiled once per set of flags: VYRE_PEER_TABLE is the name of the
-// table, VYRE_PEER_FLAGS what the row says.
+// One pass over data with OpenMP. Compiled once per set of flags: VYRE_PEER_TABLE is the name of
+// the table, VYRE_PEER_FLAGS what the row says.
 #include <cstring>
 #include <vector>
 
@@ -28,7 +28,9 @@ void chain(const u32* __restrict a, const u32* __restrict b, u32* __restrict o, 
 }
 
 // The compiler may not carry anything from one pass to the next, as little as across a barrier.
-void forget() { asm volatile("" ::: "memory"); }
+void forget() {
+  asm volatile("" ::: "memory");
+}
 
 void cached(const u32* __restrict a, const u32* __restrict b, u32* __restrict o, size_t n,
             u32 passes) {
@@ -127,7 +129,9 @@ void count_keys(const Key* keys, size_t n, u32* count, size_t bins) {
 void histogram(const u32* keys, size_t n, u32* count, size_t bins) {
   count_keys(keys, n, count, bins);
 }
-void histogram_u8(const uint8_t* keys, size_t n, u32* count) { count_keys(keys, n, count, 256); }
+void histogram_u8(const uint8_t* keys, size_t n, u32* count) {
+  count_keys(keys, n, count, 256);
+}
 
 void direct(const u32* __restrict a, const u32* __restrict b, u32* __restrict o, size_t n) {
   for (size_t i = 0; i < n; ++i) o[i] = a[i] * 2 + b[i];
@@ -147,8 +151,8 @@ void matmul(const float* __restrict a, const float* __restrict b, float* __restr
 }  // namespace
 
 extern const OmpKernels VYRE_PEER_TABLE;
-const OmpKernels VYRE_PEER_TABLE = {
-    VYRE_PEER_FLAGS, scale_add, chain,     cached,       cached_near, cached_all, cached_near_all,
-    sum,             sum_f32,   scan,      histogram,    histogram_u8, direct,    matmul};
+const OmpKernels VYRE_PEER_TABLE = {VYRE_PEER_FLAGS, scale_add,       chain,  cached,  cached_near,
+                                    cached_all,      cached_near_all, sum,    sum_f32, scan,
+                                    histogram,       histogram_u8,    direct, matmul};
 
 }  // namespace vyre::bench

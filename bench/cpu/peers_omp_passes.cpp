@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many passes over data with OpenMP: one parallel region with a barrier after each pass, which is
-// faster than a region per pass (heat_fork, life_fork) except for long ones. Compiled once per set of
-// flags, as peers_omp.cpp is.
+// Many passes over data with OpenMP: one parallel region with a barrier after each pass, or a
+// region per pass (heat_fork, life_fork). Compiled once per set
+// of flags, as peers_omp.cpp is.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -97,9 +97,19 @@ bool lower(u32& place, u32 value) {
   return false;
 }
 
+// Static blocks are better where all nodes are alike; where some have many edges, small blocks are
+// dealt out as threads become free.
+void choose(Deal deal, int chunk) {
+  if (deal == Deal::Static)
+    omp_set_schedule(omp_sched_static, 0);
+  else
+    omp_set_schedule(omp_sched_dynamic, chunk);
+}
+
 // Level by level, a node looks at its neighbours when its level comes: all nodes every time, as the
-// program does. Nodes with many edges make static blocks uneven, so these are dealt out.
-void bfs(const CsrGraph& graph, u32 start, u32* depth) {
+// program does.
+void bfs(const CsrGraph& graph, u32 start, u32* depth, Deal deal) {
+  choose(deal, 4096);
   constexpr u32 kUnseen = ~u32{0};
   bool changed[2] = {true, false};
 #pragma omp parallel
@@ -112,7 +122,7 @@ void bfs(const CsrGraph& graph, u32 start, u32* depth) {
 #pragma omp master
       changed[level % 2] = false;
       bool mine = false;
-#pragma omp for schedule(dynamic, 4096) nowait
+#pragma omp for schedule(runtime) nowait
       for (u32 v = 0; v < graph.nodes; ++v) {
         if (load(depth[v]) != level) continue;
         for (u32 e = graph.row[v]; e < graph.row[v + 1]; ++e) {
@@ -157,10 +167,12 @@ void components(const EdgeList& graph, u32* label) {
   }
 }
 
-// As examples/pagerank.vyre: the same sums in the same order, the same end.
-void pagerank(const CsrGraph& incoming, float* rank, u32* links, float* next, u32 limit) {
+// As programs/pagerank.vyre: the same sums in the same order, the same end.
+void pagerank(const CsrGraph& incoming, float* rank, u32* links, float* next, u32 limit,
+              Deal deal) {
+  choose(deal, 1024);
   constexpr float kDamping = 0.85f;
-  constexpr float kClose = 0.000001f;
+  constexpr float kClose = 0;
   const auto pages = static_cast<float>(incoming.nodes);
   float moved = 0;
 #pragma omp parallel
@@ -170,14 +182,14 @@ void pagerank(const CsrGraph& incoming, float* rank, u32* links, float* next, u3
       rank[v] = 1.0f / pages;
       links[v] = 0;
     }
-#pragma omp for schedule(dynamic, 1024)
+#pragma omp for schedule(runtime)
     for (u32 v = 0; v < incoming.nodes; ++v)
       for (u32 e = incoming.row[v]; e < incoming.row[v + 1]; ++e)
         std::atomic_ref<u32>(links[incoming.col[e]]).fetch_add(1, std::memory_order_relaxed);
     for (u32 pass = 0; pass < limit; ++pass) {
 #pragma omp single
       moved = 0;
-#pragma omp for schedule(dynamic, 1024) reduction(max : moved)
+#pragma omp for schedule(runtime) reduction(max : moved)
       for (u32 v = 0; v < incoming.nodes; ++v) {
         float total = 0;
         for (u32 e = incoming.row[v]; e < incoming.row[v + 1]; ++e)
@@ -196,7 +208,7 @@ void pagerank(const CsrGraph& incoming, float* rank, u32* links, float* next, u3
 }  // namespace
 
 extern const OmpPasses VYRE_PEER_TABLE;
-const OmpPasses VYRE_PEER_TABLE = {VYRE_PEER_FLAGS, barriers,  heat, heat_fork, life,
-                                   life_fork,       bfs,       components, pagerank};
+const OmpPasses VYRE_PEER_TABLE = {VYRE_PEER_FLAGS, barriers, heat,       heat_fork, life,
+                                   life_fork,       bfs,      components, pagerank};
 
 }  // namespace vyre::bench

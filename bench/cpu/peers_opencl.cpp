@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL on a CPU device: in practice PoCL. Kernels are built from text with contraction off, for the
-// machine it finds; an in-order queue keeps launches in order.
+// OpenCL on a CPU device: in practice PoCL. Kernels are built from text with contraction off, for
+// the machine it finds; an in-order queue keeps launches in order.
 #define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+
+#include <CL/cl.h>
 
 #include "api.hpp"
 

@@ -48,7 +48,8 @@ class Vulkan final : public Api {
   ~Vulkan() override {
     if (device_ != nullptr) {
       vkDeviceWaitIdle(device_);
-      for (VkDescriptorPool pool : descriptor_pools_) vkDestroyDescriptorPool(device_, pool, nullptr);
+      for (VkDescriptorPool pool : descriptor_pools_)
+        vkDestroyDescriptorPool(device_, pool, nullptr);
       for (const Kernel& kernel : kernels_) {
         vkDestroyPipeline(device_, kernel.pipeline, nullptr);
         vkDestroyPipelineLayout(device_, kernel.layout, nullptr);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows as one markdown table and as JSON.
-#include <cmath>
+#include "report.hpp"
+
+#include <algorithm>
 #include <ctime>
 #include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-
-#include "report.hpp"
 
 namespace vyre::bench {
 namespace {
@@ -63,41 +63,46 @@ std::string format_time(double ns) {
   return fmt::format("{:.3g} s", ns / 1e9);
 }
 
-std::string to_markdown(const Bench& bench) {
+std::string table_head(const Bench& bench) {
   std::string text = "Device `" + bench.options().device + "`, " + cpu_name() + ", " +
                      std::to_string(std::thread::hardware_concurrency()) + " cores. ";
-  if (bench.quick())
-    text += "**Quick: sizes are tiny and nothing is judged.** ";
+  if (bench.quick()) text += "**Quick: sizes are tiny and nothing is judged.** ";
   text += "Times: median (min).\n\n";
   text += "| id | workload | ours | peer | peer's time | ratio | goal | met | equal | n |\n";
   text += "|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const Row& row : bench.rows()) {
-    const bool ours = row.ours.repetitions != 0;
-    const bool theirs = row.theirs.repetitions != 0;
-    text += "| " + row.id + " | " + row.workload + " | ";
-    text += !row.failure.empty() ? "failed: " + one_line(row.failure)
-            : ours               ? times(row.ours)
-                                 : std::string("-");
-    text += " | " + row.peer + (row.variant.empty() ? "" : ", " + row.variant) + " | ";
-    text += theirs                     ? times(row.theirs)
-            : row.unavailable == "-"   ? std::string("-")
-            : !row.unavailable.empty() ? "unavailable: " + one_line(row.unavailable)
-                                       : std::string("-");
-    text += " | " + (row.ratio > 0 ? fmt::format("{:.2f}", row.ratio) : std::string("-"));
-    text += " | " + goal_text(row.goal);
-    text += " | " + std::string(!row.judged ? "-" : row.met ? "yes" : "**no**");
-    text += " | " + equal_text(row);
-    text += " | " + (ours ? std::to_string(row.ours.repetitions) : std::string("-")) + " |\n";
-  }
+  return text;
+}
+
+std::string table_line(const Row& row) {
+  const bool ours = row.ours.repetitions != 0;
+  const bool theirs = row.theirs.repetitions != 0;
+  std::string text = "| " + row.id + " | " + row.workload + " | ";
+  text += !row.failure.empty() ? "failed: " + one_line(row.failure)
+          : ours               ? times(row.ours)
+                               : std::string("-");
+  text += " | " + row.peer + (row.variant.empty() ? "" : ", " + row.variant) + " | ";
+  text += theirs                     ? times(row.theirs)
+          : row.unavailable == "-"   ? std::string("-")
+          : !row.unavailable.empty() ? "unavailable: " + one_line(row.unavailable)
+                                     : std::string("-");
+  text += " | " + (row.ratio > 0 ? fmt::format("{:.2f}", row.ratio) : std::string("-"));
+  text += " | " + goal_text(row.goal);
+  text += " | " + std::string(!row.judged ? "-" : row.met ? "yes" : "**no**");
+  text += " | " + equal_text(row);
+  const uint32_t n = std::max(row.ours.repetitions, row.theirs.repetitions);
+  text += " | " + (n > 0 ? std::to_string(n) : std::string("-")) + " |\n";
   return text;
 }
 
 std::string to_json(const Bench& bench) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row& row : bench.rows()) {
-    nlohmann::json entry = {{"id", row.id},           {"workload", row.workload},
-                            {"ours", to_json(row.ours)}, {"peer", row.peer},
-                            {"variant", row.variant}, {"theirs", to_json(row.theirs)},
+    nlohmann::json entry = {{"id", row.id},
+                            {"workload", row.workload},
+                            {"ours", to_json(row.ours)},
+                            {"peer", row.peer},
+                            {"variant", row.variant},
+                            {"theirs", to_json(row.theirs)},
                             {"goal", goal_text(row.goal)}};
     if (row.ratio > 0) entry["ratio"] = row.ratio;
     if (row.judged) entry["met"] = row.met;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a finished Bench has to say.
+// Rows as lines of a markdown table, which appear as they are measured, and all of them as JSON.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace vyre::bench {
 
-std::string to_markdown(const Bench& bench);
+std::string table_head(const Bench& bench);
+std::string table_line(const Row& row);
 std::string to_json(const Bench& bench);
 
 }  // namespace vyre::bench

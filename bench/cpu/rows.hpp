@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the table, by id: each function measures the cases of one goal of docs/performance.md.
+// The rows of the table, by id: each function measures the cases of one goal of
+// docs/performance.md.
 #pragma once
 
 #include "harness.hpp"

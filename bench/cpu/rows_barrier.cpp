@@ -12,7 +12,9 @@
 namespace vyre::bench {
 namespace {
 
-uint32_t cores() { return std::max(1u, std::thread::hardware_concurrency()); }
+uint32_t cores() {
+  return std::max(1u, std::thread::hardware_concurrency());
+}
 
 // Threads that burn time beside the measurement, for as long as they live.
 class Busy {
@@ -39,8 +41,7 @@ void standard_barriers(uint32_t passes) {
   loop();
 }
 
-Case barrier_case(const Bench& bench, const char* program, uint32_t passes,
-                  double at_least) {
+Case barrier_case(const Bench& bench, const char* program, uint32_t passes, double at_least) {
   auto ours = std::make_shared<Ours>(bench, program);
   ours->grid(cores())
       .input("passes", std::vector<uint32_t>{passes})
@@ -92,12 +93,10 @@ void add_redispatch(Case& c, ApiFamily family, uint32_t passes) {
   const size_t one = api->record({launch});
   c.peers.push_back(
       {.name = name, .variant = "recorded", .goal = goal, .run = [api, all] { api->run(all); }});
-  c.peers.push_back({.name = name,
-                     .variant = "one submission each",
-                     .goal = goal,
-                     .run = [api, one, passes] {
-                       for (uint32_t k = 0; k < passes; ++k) api->run(one);
-                     }});
+  c.peers.push_back(
+      {.name = name, .variant = "one submission each", .goal = goal, .run = [api, one, passes] {
+         for (uint32_t k = 0; k < passes; ++k) api->run(one);
+       }});
 }
 
 }  // namespace
@@ -108,9 +107,9 @@ void barrier_rows(Bench& bench) {
   const char* fixpoint = "bench/cpu/programs/barrier_fixpoint.vyre";
   bench.run("C1", "empty grid-barrier pass", [&] {
     Case c = barrier_case(bench, loop, passes, 2);
-    c.peers.push_back({.name = "std::barrier",
-                       .variant = "with its threads",
-                       .run = [passes] { standard_barriers(passes); }});
+    c.peers.push_back({.name = "std::barrier", .variant = "with its threads", .run = [passes] {
+                         standard_barriers(passes);
+                       }});
     return c;
   });
   bench.run("C1", "fixpoint pass that changes one element",
@@ -138,9 +137,9 @@ void dispatch_row(Bench& bench, const std::string& what, size_t n, bool threads,
       HostArray<uint32_t> a, b, o;
       Ours ours;
     };
-    auto data = std::make_shared<Data>(Data{
-        HostArray<uint32_t>(random_words(n, 8)), HostArray<uint32_t>(random_words(n, 9)),
-        HostArray<uint32_t>(n), Ours(bench, "bench/cpu/programs/scale_add.vyre")});
+    auto data = std::make_shared<Data>(
+        Data{HostArray<uint32_t>(random_words(n, 8)), HostArray<uint32_t>(random_words(n, 9)),
+             HostArray<uint32_t>(n), Ours(bench, "bench/cpu/programs/scale_add.vyre")});
     data->ours.input("a", data->a.span()).input("b", data->b.span()).input("o", data->o.span());
     Case c{.ours = [data] { data->ours.run(); }};
     add_tables(

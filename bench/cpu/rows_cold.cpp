@@ -55,7 +55,8 @@ void run_process(const std::vector<std::string>& words,
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   std::vector<char*> variables;
-  for (const std::string& entry : environment) variables.push_back(const_cast<char*>(entry.c_str()));
+  for (const std::string& entry : environment)
+    variables.push_back(const_cast<char*>(entry.c_str()));
   for (char** entry = environ; *entry != nullptr; ++entry) variables.push_back(*entry);
   variables.push_back(nullptr);
   posix_spawn_file_actions_t actions;
@@ -121,25 +122,26 @@ struct Cold {
   }
 };
 
-void add_absolute(Case& c, Goal goal) { c.peers.push_back(missing("-", goal, "-")); }
+void add_absolute(Case& c, Goal goal) {
+  c.peers.push_back(missing("-", goal, "-"));
+}
 
 void add_opencl(Case& c, const std::shared_ptr<Cold>& cold, const char* ours) {
 #ifdef VYRE_BENCH_COLD_OPENCL
-  c.peers.push_back(
-      {.name = "PoCL process, no cache",
-       .goal = Goal::ratio(30),
-       .run =
-           [cold] {
-             run_process({VYRE_BENCH_COLD_OPENCL, cold->kernel, std::to_string(cold->n),
-                          cold->folder / "a.bin", cold->folder / "b.bin",
-                          cold->folder / "opencl.bin"},
-                         {"POCL_CACHE_DIR=" + cold->folder.fresh()});
-           },
-       .compare =
-           [cold, ours] {
-             return equal_values<uint8_t>(file_bytes(cold->folder / ours),
-                                          file_bytes(cold->folder / "opencl.bin"));
-           }});
+  c.peers.push_back({.name = "PoCL process, no cache",
+                     .goal = Goal::ratio(30),
+                     .run =
+                         [cold] {
+                           run_process({VYRE_BENCH_COLD_OPENCL, cold->kernel,
+                                        std::to_string(cold->n), cold->folder / "a.bin",
+                                        cold->folder / "b.bin", cold->folder / "opencl.bin"},
+                                       {"POCL_CACHE_DIR=" + cold->folder.fresh()});
+                         },
+                     .compare =
+                         [cold, ours] {
+                           return equal_values<uint8_t>(file_bytes(cold->folder / ours),
+                                                        file_bytes(cold->folder / "opencl.bin"));
+                         }});
 #else
   (void)cold;
   (void)ours;
@@ -158,14 +160,13 @@ void add_clang(Case& c, const std::shared_ptr<Cold>& cold, const char* ours) {
        .run =
            [cold] {
              const std::string library = cold->folder.fresh() + "/peer.so";
-             run_process({VYRE_BENCH_CLANG_C, "-O3", "-march=native", "-ffp-contract=off", "-shared",
-                          "-fPIC", "-o", library,
+             run_process({VYRE_BENCH_CLANG_C, "-O3", "-march=native", "-ffp-contract=off",
+                          "-shared", "-fPIC", "-o", library,
                           VYRE_SOURCE_DIR "/bench/cpu/kernels/cold_" + cold->kernel + ".c"});
              void* loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
              if (loaded == nullptr) throw Failed("cannot load what clang made");
              using Function = void (*)(const void*, const void*, void*, uint32_t);
-             const auto call =
-                 reinterpret_cast<Function>(dlsym(loaded, cold->kernel.c_str()));
+             const auto call = reinterpret_cast<Function>(dlsym(loaded, cold->kernel.c_str()));
              if (call == nullptr) throw Failed("cannot find what clang made");
              cold->called.assign(cold->a.size(), 0);
              call(cold->a.data(), cold->b.data(), cold->called.data(), cold->n);
@@ -185,14 +186,20 @@ void add_clang(Case& c, const std::shared_ptr<Cold>& cold, const char* ours) {
 
 void process_row(Bench& bench, const std::shared_ptr<Cold>& cold) {
   bench.run("C7", "cold process, `vyre run --no-cache`, " + cold->what, [&] {
-    std::vector<std::string> words = {VYRE_BINARY, "run",
+    std::vector<std::string> words = {VYRE_BINARY,
+                                      "run",
                                       std::string(VYRE_SOURCE_DIR) + "/" + cold->program,
-                                      "--device", bench.options().device, "--no-cache",
-                                      "--in", "a=" + (cold->folder / "a.bin"),
-                                      "--in", "b=" + (cold->folder / "b.bin"),
+                                      "--device",
+                                      bench.options().device,
+                                      "--no-cache",
+                                      "--in",
+                                      "a=" + (cold->folder / "a.bin"),
+                                      "--in",
+                                      "b=" + (cold->folder / "b.bin"),
                                       "--in",
                                       cold->result + "=zeros(" + std::to_string(cold->count) + ")",
-                                      "--out", cold->result + "=" + (cold->folder / "ours.bin")};
+                                      "--out",
+                                      cold->result + "=" + (cold->folder / "ours.bin")};
     if (cold->sized) {
       words.emplace_back("--in");
       words.push_back("size=[" + std::to_string(cold->n) + "]");
@@ -219,8 +226,8 @@ void in_process_row(Bench& bench, const std::shared_ptr<Cold>& cold) {
                  const std::vector<uint8_t> zeros(cold->a.size());
                  std::vector<Argument> inputs;
                  if (cold->sized) inputs.emplace_back(size);
-                 inputs.insert(inputs.end(), {Argument(cold->a), Argument(cold->b),
-                                              Argument(zeros)});
+                 inputs.insert(inputs.end(),
+                               {Argument(cold->a), Argument(cold->b), Argument(zeros)});
                  (void)must(pipeline.dispatch({.inputs = inputs}));
                },
            .one_call = true};
@@ -232,12 +239,11 @@ void in_process_row(Bench& bench, const std::shared_ptr<Cold>& cold) {
 }  // namespace
 
 void cold_rows(Bench& bench) {
-  const auto small =
-      std::make_shared<Cold>("a*2+b, 256 lanes", "bench/cpu/programs/scale_add.vyre", "scale_add",
-                             "o", 256u, 256u, false, 12e6);
-  const auto tiled = std::make_shared<Cold>("tiled matrix product, n = 32",
-                                            "bench/cpu/programs/matmul.vyre", "matmul", "c", 32u,
-                                            1024u, true, 25e6);
+  const auto small = std::make_shared<Cold>("a*2+b, 256 lanes", "bench/cpu/programs/scale_add.vyre",
+                                            "scale_add", "o", 256u, 256u, false, 12e6);
+  const auto tiled =
+      std::make_shared<Cold>("tiled matrix product, n = 32", "bench/cpu/programs/matmul.vyre",
+                             "matmul", "c", 32u, 1024u, true, 25e6);
   for (const auto& cold : {small, tiled}) {
     process_row(bench, cold);
     in_process_row(bench, cold);

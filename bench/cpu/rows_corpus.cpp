@@ -48,31 +48,30 @@ std::array<uint32_t, 3> groups_of(size_t lanes, uint32_t local) {
   return {static_cast<uint32_t>((lanes + local - 1) / local), 1, 1};
 }
 
-std::string own(const char* name) { return std::string("bench/cpu/programs/") + name + ".vyre"; }
+std::string own(const char* name) {
+  return std::string("bench/cpu/programs/") + name + ".vyre";
+}
 
 Entry elementwise(const char* name, size_t n) {
   const auto count = static_cast<uint32_t>(n);
-  return {.what = std::string(name) + " u32",
-          .program = own(name),
-          .data = {data("a", random_words(n, 21)), data("b", random_words(n, 22)),
-                   zeros("o", n * 4)},
-          .steps = {{name, {0, 1, 2}, {count}, groups_of(n, 256), {256, 1, 1}}},
-          .result = 2};
+  return {
+      .what = std::string(name) + " u32",
+      .program = own(name),
+      .data = {data("a", random_words(n, 21)), data("b", random_words(n, 22)), zeros("o", n * 4)},
+      .steps = {{name, {0, 1, 2}, {count}, groups_of(n, 256), {256, 1, 1}}},
+      .result = 2};
 }
 
 Entry gather(size_t n, uint32_t table) {
   std::vector<uint32_t> index(n);
   Random random(23);
   for (uint32_t& i : index) i = random.below(table);
-  return {.what = "gather u32",
-          .program = own("gather"),
-          .data = {data("idx", index), data("table", random_words(table, 24)), zeros("o", n * 4)},
-          .steps = {{"gather",
-                     {0, 1, 2},
-                     {static_cast<uint32_t>(n)},
-                     groups_of(n, 256),
-                     {256, 1, 1}}},
-          .result = 2};
+  return {
+      .what = "gather u32",
+      .program = own("gather"),
+      .data = {data("idx", index), data("table", random_words(table, 24)), zeros("o", n * 4)},
+      .steps = {{"gather", {0, 1, 2}, {static_cast<uint32_t>(n)}, groups_of(n, 256), {256, 1, 1}}},
+      .result = 2};
 }
 
 Entry uniform_loop(uint32_t n, uint32_t m) {
@@ -215,21 +214,20 @@ void add_api(Case& c, ApiFamily family, const std::shared_ptr<const Entry>& entr
       launches.push_back(std::move(launch));
     }
     const size_t recording = api->record(std::move(launches));
-    c.peers.push_back(
-        {.name = name,
-         .run = [api, recording] { api->run(recording); },
-         .compare =
-             [api, entry, ours, buffers] {
-               const Data& result = entry->data[entry->result];
-               const auto theirs =
-                   api->read_all<uint8_t>(buffers[entry->result], result.bytes.size());
-               return equal_values<uint8_t>(ours->read<uint8_t>(result.name), theirs);
-             },
-         .reset =
-             [api, entry, buffers] {
-               for (size_t i = 0; i < buffers.size(); ++i)
-                 api->write(buffers[i], entry->data[i].bytes);
-             }});
+    c.peers.push_back({.name = name,
+                       .run = [api, recording] { api->run(recording); },
+                       .compare =
+                           [api, entry, ours, buffers] {
+                             const Data& result = entry->data[entry->result];
+                             const auto theirs = api->read_all<uint8_t>(buffers[entry->result],
+                                                                        result.bytes.size());
+                             return equal_values<uint8_t>(ours->read<uint8_t>(result.name), theirs);
+                           },
+                       .reset =
+                           [api, entry, buffers] {
+                             for (size_t i = 0; i < buffers.size(); ++i)
+                               api->write(buffers[i], entry->data[i].bytes);
+                           }});
   } catch (const std::exception& e) {
     c.peers.push_back(missing(name, {}, e.what()));
   }

@@ -15,7 +15,20 @@ struct Input {
   uint32_t start = 0;
 };
 
-CsrGraph csr(const Graph& graph) { return {graph.nodes, graph.row.data(), graph.col.data()}; }
+// The better of two ways to share out nodes is the peer.
+template <class Run>
+void add_deals(Case& c, Goal goal, Run run, const std::function<Agreement()>& compare) {
+  for (const Deal deal : {Deal::Static, Deal::Dynamic}) {
+    const size_t first = c.peers.size();
+    add_omp_passes(c, goal, [run, deal](const OmpPasses& peer) { run(peer, deal); }, compare);
+    for (size_t i = first; i < c.peers.size(); ++i)
+      c.peers[i].variant += deal == Deal::Static ? ", static" : ", dynamic";
+  }
+}
+
+CsrGraph csr(const Graph& graph) {
+  return {graph.nodes, graph.row.data(), graph.col.data()};
+}
 
 void bfs_row(Bench& bench, const std::shared_ptr<const Input>& input) {
   bench.run("C5", "BFS, " + input->name, [&] {
@@ -26,9 +39,11 @@ void bfs_row(Bench& bench, const std::shared_ptr<const Input>& input) {
         .input("col", input->graph.col)
         .input("depth", depth->span());
     Case c{.ours = [ours] { ours->run(); }};
-    add_omp_passes(
+    add_deals(
         c, Goal::ratio(input->goal),
-        [=](const OmpPasses& peer) { peer.bfs(csr(input->graph), input->start, depth->data()); },
+        [=](const OmpPasses& peer, Deal deal) {
+          peer.bfs(csr(input->graph), input->start, depth->data(), deal);
+        },
         [=] { return equal_values<uint32_t>(ours->read<uint32_t>("depth"), depth->span()); });
     return c;
   });
@@ -56,8 +71,8 @@ void components_row(Bench& bench, const std::shared_ptr<const Input>& input) {
 }
 
 void pagerank_row(Bench& bench, const std::shared_ptr<const Input>& input, uint32_t limit) {
-  const std::string what = "PageRank, examples/pagerank.vyre, at most " + std::to_string(limit);
-  bench.run("C5", what + " passes, " + input->name, [&] {
+  const std::string what = "PageRank, " + std::to_string(limit) + " passes, ";
+  bench.run("C5", what + input->name, [&] {
     struct Data {
       Ours ours;
       HostArray<float> rank, next;
@@ -65,20 +80,21 @@ void pagerank_row(Bench& bench, const std::shared_ptr<const Input>& input, uint3
     };
     const Graph& graph = input->graph;
     auto data = std::make_shared<Data>(
-        Data{Ours(bench, "examples/pagerank.vyre"), HostArray<float>(graph.nodes),
+        Data{Ours(bench, "bench/cpu/programs/pagerank.vyre"), HostArray<float>(graph.nodes),
              HostArray<float>(graph.nodes), HostArray<uint32_t>(graph.nodes)});
     data->ours.input("limits", std::vector<uint32_t>{limit})
+        .input("close", std::vector<float>{0})
         .input("row", graph.row)
         .input("col", graph.col)
         .output("rank", graph.nodes * uint64_t{4})
         .output("links", graph.nodes * uint64_t{4})
-        .output("passes", 4);
+        .output("moved", 4);
     Case c{.ours = [data] { data->ours.run(); }};
-    add_omp_passes(
+    add_deals(
         c, Goal::ratio(input->goal),
-        [=](const OmpPasses& peer) {
-          peer.pagerank(csr(input->graph), data->rank.data(), data->links.data(),
-                        data->next.data(), limit);
+        [=](const OmpPasses& peer, Deal deal) {
+          peer.pagerank(csr(input->graph), data->rank.data(), data->links.data(), data->next.data(),
+                        limit, deal);
         },
         [=] { return equal_values<float>(data->ours.read<float>("rank"), data->rank.span()); });
     return c;

@@ -45,8 +45,8 @@ void maths_rows(Bench& bench) {
       Case c{.ours = [data] { data->ours.run(); }};
       const auto add = [&](const char* name, const MathsKernels* table, double goal, bool fast) {
         if (table == nullptr) {
-          c.peers.push_back(missing(name, Goal::ratio(goal),
-                                    "no OpenMP when the build was configured"));
+          c.peers.push_back(
+              missing(name, Goal::ratio(goal), "no OpenMP when the build was configured"));
           return;
         }
         const auto call = table->*f.call;
@@ -54,11 +54,12 @@ void maths_rows(Bench& bench) {
                            .variant = table->variant,
                            .goal = Goal::ratio(goal),
                            .run = [data, call, n] { call(data->x.data(), data->y.data(), n); },
-                           .compare = [data, fast] {
-                             const auto ours = data->ours.read<float>("y");
-                             return fast ? compare_fast(ours, data->y.span())
-                                         : ulp_values(ours, data->y.span(), 4);
-                           }});
+                           .compare =
+                               [data, fast] {
+                                 const auto ours = data->ours.read<float>("y");
+                                 return fast ? compare_fast(ours, data->y.span())
+                                             : ulp_values(ours, data->y.span(), 4);
+                               }});
       };
       add("glibc", maths_glibc(), 6, false);
       add("vector library", maths_fast(), 0.7, true);

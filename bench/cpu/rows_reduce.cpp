@@ -15,8 +15,8 @@ void sum_row(Bench& bench, const std::string& what, const char* path, size_t n, 
       Ours ours;
       uint32_t total = 0;
     };
-    auto data = std::make_shared<Data>(
-        Data{HostArray<uint32_t>(random_words(n, 3)), Ours(bench, path)});
+    auto data =
+        std::make_shared<Data>(Data{HostArray<uint32_t>(random_words(n, 3)), Ours(bench, path)});
     data->ours.input("x", data->x.span()).output("total", 4);
     Case c{.ours = [data] { data->ours.run(); }};
     const auto run = [data, n](const auto& peer) { data->total = peer.sum(data->x.data(), n); };
@@ -58,8 +58,8 @@ void scan_row(Bench& bench, const std::string& what, const char* path, bool tile
       HostArray<uint32_t> x, y;
       Ours ours;
     };
-    auto data = std::make_shared<Data>(Data{HostArray<uint32_t>(random_words(n, 5)),
-                                            HostArray<uint32_t>(n), Ours(bench, path)});
+    auto data = std::make_shared<Data>(
+        Data{HostArray<uint32_t>(random_words(n, 5)), HostArray<uint32_t>(n), Ours(bench, path)});
     data->ours.input("x", data->x.span());
     if (tiled)
       data->ours.input("y", data->y.span())
@@ -67,9 +67,7 @@ void scan_row(Bench& bench, const std::string& what, const char* path, bool tile
     else
       data->ours.output("y", n * 4);
     Case c{.ours = [data] { data->ours.run(); }};
-    const auto run = [data, n](const auto& peer) {
-      peer.scan(data->x.data(), data->y.data(), n);
-    };
+    const auto run = [data, n](const auto& peer) { peer.scan(data->x.data(), data->y.data(), n); };
     const auto compare = [data] {
       return equal_values<uint32_t>(data->ours.read<uint32_t>("y"), data->y.span());
     };
@@ -94,9 +92,9 @@ void histogram_row(Bench& bench, const std::string& what, uint32_t bins, bool sk
       HostArray<uint32_t> keys, count;
       Ours ours;
     };
-    auto data = std::make_shared<Data>(
-        Data{HostArray<uint32_t>(keys_below(n, bins, skewed)), HostArray<uint32_t>(bins),
-             Ours(bench, "bench/cpu/programs/histogram.vyre")});
+    auto data = std::make_shared<Data>(Data{HostArray<uint32_t>(keys_below(n, bins, skewed)),
+                                            HostArray<uint32_t>(bins),
+                                            Ours(bench, "bench/cpu/programs/histogram.vyre")});
     data->ours.uniform("bins", {bins})
         .input("keys", data->keys.span())
         .output("count", bins * uint64_t{4});

@@ -9,38 +9,50 @@ namespace {
 
 template <class T>
 struct Plates {
-  Plates(const Bench& bench, const char* program, const std::vector<T>& first, uint32_t side,
-         uint32_t steps)
-      : start(first), a(first), b(first), ours(bench, program) {
+  Plates(const std::vector<T>& start, Layout layout)
+      : a(start, offset_of(layout, 0)), b(start, offset_of(layout, 1)) {}
+  HostArray<T> a, b;
+};
+
+template <class T>
+struct Plate {
+  Plate(const Bench& bench, const char* program, std::vector<T> first, uint32_t side,
+        uint32_t steps)
+      : start(std::move(first)), ours(bench, program) {
     ours.uniform("size", {side, side, steps}).input("a", start).input("b", start);
   }
   std::vector<T> start;
-  HostArray<T> a, b;
   Ours ours;
 };
 
-// Two parallel forms; the better one is the peer.
-template <class T, class Fork, class Region>
-void add_forms(Case& c, Goal goal, std::shared_ptr<Plates<T>> data, Region region, Fork fork,
+// Two parallel forms on two layouts; the best one is the peer.
+template <class T, class Form>
+void add_forms(Case& c, Goal goal, std::shared_ptr<Plate<T>> data, Form region, Form fork,
                uint32_t side, uint32_t steps) {
   if (omp_passes().empty())
     c.peers.push_back(missing("g++ OpenMP", goal, "no OpenMP when the build was configured"));
-  for (const OmpPasses* table : omp_passes()) {
-    const auto add = [&](auto call, const char* form) {
-      c.peers.push_back({.name = "g++ OpenMP",
-                         .variant = std::string(table->variant) + form,
-                         .goal = goal,
-                         .run = [=] { call(data->a.data(), data->b.data(), side, side, steps); },
-                         .compare =
-                             [data] {
-                               return equal_values<T>(data->ours.template read<T>("a"),
-                                                      data->a.span());
-                             },
-                         .reset = [data] { data->a = data->start;
-                           data->b = data->start; }});
-    };
-    add(table->*region, ", one region");
-    add(table->*fork, ", region per step");
+  for (const Layout layout : kLayouts) {
+    auto plates = std::make_shared<Plates<T>>(data->start, layout);
+    for (const OmpPasses* table : omp_passes()) {
+      const auto add = [&](auto call, const std::string& form) {
+        c.peers.push_back(
+            {.name = "g++ OpenMP",
+             .variant = table->variant + form + suffix_of(layout),
+             .goal = goal,
+             .run = [=] { call(plates->a.data(), plates->b.data(), side, side, steps); },
+             .compare =
+                 [=] {
+                   return equal_values<T>(data->ours.template read<T>("a"), plates->a.span());
+                 },
+             .reset =
+                 [=] {
+                   plates->a = data->start;
+                   plates->b = data->start;
+                 }});
+      };
+      add(table->*region, ", one region");
+      add(table->*fork, ", region per step");
+    }
   }
 }
 
@@ -48,8 +60,8 @@ void heat_row(Bench& bench, uint32_t side, uint32_t steps, double goal) {
   const std::string size = std::to_string(side) + "², " + std::to_string(steps) + " steps";
   bench.run("C6", "heat, 5 points f32, " + size, [&] {
     std::vector<float> start = random_floats(size_t{side} * side, 0, 1, 12);
-    auto data = std::make_shared<Plates<float>>(bench, "bench/cpu/programs/heat.vyre", start, side,
-                                                steps);
+    auto data =
+        std::make_shared<Plate<float>>(bench, "bench/cpu/programs/heat.vyre", start, side, steps);
     Case c{.ours = [data] { data->ours.run(); }};
     add_forms(c, Goal::ratio(goal), data, &OmpPasses::heat, &OmpPasses::heat_fork, side, steps);
     return c;
@@ -62,8 +74,8 @@ void life_row(Bench& bench, uint32_t side, uint32_t steps, double goal) {
     std::vector<uint8_t> start(size_t{side} * side);
     Random random(13);
     for (uint8_t& cell : start) cell = random.below(3) == 0 ? 1 : 0;
-    auto data = std::make_shared<Plates<uint8_t>>(bench, "bench/cpu/programs/life.vyre", start,
-                                                  side, steps);
+    auto data =
+        std::make_shared<Plate<uint8_t>>(bench, "bench/cpu/programs/life.vyre", start, side, steps);
     Case c{.ours = [data] { data->ours.run(); }};
     add_forms(c, Goal::ratio(goal), data, &OmpPasses::life, &OmpPasses::life_fork, side, steps);
     return c;
@@ -74,8 +86,8 @@ void life_row(Bench& bench, uint32_t side, uint32_t steps, double goal) {
 
 void stencil_rows(Bench& bench) {
   const uint32_t steps = bench.size<uint32_t>(1000, 4);
-  const std::vector<uint32_t> sides = bench.quick() ? std::vector<uint32_t>{24}
-                                                    : std::vector<uint32_t>{64, 256, 1024, 2048};
+  const std::vector<uint32_t> sides =
+      bench.quick() ? std::vector<uint32_t>{24} : std::vector<uint32_t>{64, 256, 1024, 2048};
   for (const uint32_t side : sides) {
     const double goal = side < 1024 ? 1.3 : 1.0;
     heat_row(bench, side, steps, goal);

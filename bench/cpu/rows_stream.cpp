@@ -7,15 +7,24 @@
 namespace vyre::bench {
 namespace {
 
+struct Arrays {
+  Arrays(size_t n, Layout layout)
+      : a(random_words(n, 1), offset_of(layout, 0)),
+        b(random_words(n, 2), offset_of(layout, 1)),
+        o(n, offset_of(layout, 2)) {}
+  HostArray<uint32_t> a, b, o;
+};
+
 struct Elementwise {
   Elementwise(const Bench& bench, const char* program, size_t n)
-      : a(random_words(n, 1)), b(random_words(n, 2)), o(n), ours(bench, program) {
-    ours.input("a", a.span()).input("b", b.span()).input("o", o.span());
+      : arrays(n, Layout::Aligned), ours(bench, program) {
+    ours.input("a", arrays.a.span()).input("b", arrays.b.span()).input("o", arrays.o.span());
   }
-  Agreement compare() const {
-    return equal_values<uint32_t>(ours.read<uint32_t>("o"), o.span());
+  Agreement compare() const { return compare(arrays); }
+  Agreement compare(const Arrays& theirs) const {
+    return equal_values<uint32_t>(ours.read<uint32_t>("o"), theirs.o.span());
   }
-  HostArray<uint32_t> a, b, o;
+  Arrays arrays;
   Ours ours;
 };
 
@@ -33,7 +42,7 @@ void stream_rows(Bench& bench) {
     auto data = std::make_shared<Elementwise>(bench, "bench/cpu/programs/scale_add.vyre", n);
     Case c{.ours = [data] { data->ours.run(); }};
     const auto run = [data, n](const auto& peer) {
-      peer.scale_add(data->a.data(), data->b.data(), data->o.data(), n);
+      peer.scale_add(data->arrays.a.data(), data->arrays.b.data(), data->arrays.o.data(), n);
     };
     const auto compare = [data] { return data->compare(); };
     // Non-temporal stores are what the wider goal is about; the device decides on them by itself.
@@ -47,7 +56,7 @@ void stream_rows(Bench& bench) {
     add_omp(
         c, Goal::ratio(1.35),
         [data, n](const OmpKernels& peer) {
-          peer.chain(data->a.data(), data->b.data(), data->o.data(), n);
+          peer.chain(data->arrays.a.data(), data->arrays.b.data(), data->arrays.o.data(), n);
         },
         [data] { return data->compare(); });
     return c;
@@ -56,10 +65,10 @@ void stream_rows(Bench& bench) {
 
 namespace {
 
-// One workgroup makes `passes` passes over the buffers, with a workgroup barrier after each; the peer
-// is a loop on one thread. So neither a dispatch nor a second core is in the figure, only the code of
-// the loop. `all`: every workgroup, a grid barrier after each pass; the peer is a parallel region
-// with the barrier of `omp for`.
+// One workgroup makes `passes` passes over the buffers, with a workgroup barrier after each; the
+// peer is a loop on one thread. So neither a dispatch nor a second core is in the figure, only the
+// code of the loop. `all`: every workgroup, a grid barrier after each pass; the peer is a parallel
+// region with the barrier of `omp for`.
 void cached_row(Bench& bench, const std::string& what, bool near, bool all, size_t bytes,
                 uint32_t passes, double goal) {
   const size_t arrays = near ? 2 : 3;
@@ -71,18 +80,23 @@ void cached_row(Bench& bench, const std::string& what, bool near, bool all, size
     auto data = std::make_shared<Elementwise>(bench, program.c_str(), n);
     data->ours.input("passes", std::vector<uint32_t>{passes});
     Case c{.per = static_cast<double>(passes), .ours = [data] { data->ours.run(); }};
-    add_omp(
-        c, Goal::ratio(goal),
-        [=](const OmpKernels& peer) {
-          const uint32_t* a = data->a.data();
-          const uint32_t* b = data->b.data();
-          uint32_t* o = data->o.data();
-          if (near)
-            (all ? peer.cached_near_all : peer.cached_near)(a, o, n, passes);
-          else
-            (all ? peer.cached_all : peer.cached)(a, b, o, n, passes);
-        },
-        [data] { return data->compare(); });
+    for (const Layout layout : kLayouts) {
+      auto arrays = std::make_shared<Arrays>(n, layout);
+      const size_t first = c.peers.size();
+      add_omp(
+          c, Goal::ratio(goal),
+          [=](const OmpKernels& peer) {
+            const uint32_t* a = arrays->a.data();
+            const uint32_t* b = arrays->b.data();
+            uint32_t* o = arrays->o.data();
+            if (near)
+              (all ? peer.cached_near_all : peer.cached_near)(a, o, n, passes);
+            else
+              (all ? peer.cached_all : peer.cached)(a, b, o, n, passes);
+          },
+          [data, arrays] { return data->compare(*arrays); });
+      for (size_t i = first; i < c.peers.size(); ++i) c.peers[i].variant += suffix_of(layout);
+    }
     return c;
   });
 }
