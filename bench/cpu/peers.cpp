@@ -66,8 +66,9 @@ const MathsKernels* maths_fast() {
 
 BarrierLoop libomp_barriers(const char** why) {
 #ifdef VYRE_BENCH_LIBOMP
-  // Its own libomp first: libgomp, which is linked, has functions of the same names.
-  void* library = dlopen(VYRE_BENCH_LIBOMP, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  // The library calls nothing but __kmpc_ functions, which libgomp does not have, so the two do not
+  // meet. (RTLD_DEEPBIND, which would keep them apart more strictly, made libomp 19 crash.)
+  void* library = dlopen(VYRE_BENCH_LIBOMP, RTLD_NOW | RTLD_LOCAL);
   void* found = library != nullptr ? dlsym(library, "vyre_libomp_barriers") : nullptr;
   if (found == nullptr) *why = dlerror();
   return reinterpret_cast<BarrierLoop>(found);
