@@ -103,7 +103,7 @@ std::vector<Row> Bench::measure(Case& c) {
 
   std::string failure;
   double slowest = 0;
-  const double sample_ns = quick() ? kSampleQuickNs : kSampleNs;
+  const double sample_ns = quick() ? kSampleQuickNs : std::max(kSampleNs, c.sample_ns);
   const auto prepare = [&](const std::function<void()>& run, double first) {
     // The first call of a warm case also pays for threads and page faults.
     const double again = c.one_call || first > kSlowNs ? first : time_of(run);

@@ -70,6 +70,7 @@ struct Case {
   double per = 1;                // times are divided by it: passes, steps
   std::function<void()> ours{};  // blocking
   std::vector<Peer> peers{};
+  double sample_ns = 0;      // at least; 0: about 3 ms of calls
   uint32_t repetitions = 0;  // 0: as the options say, fewer if a call takes seconds
   bool one_call = false;     // a sample is one call, also a short one: for cold cases
 };
