@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace vyre::bench {
+namespace {
+
+// Runtimes let their threads spin for a while after a region (libgomp for about 4 ms). On a
+// machine with few cores these would run beside the other side, so each side starts when they have
+// parked.
+constexpr auto kSettle = std::chrono::milliseconds(10);
+constexpr auto kSettleQuick = std::chrono::milliseconds(1);
+// A sample of short calls takes about this long.
+constexpr double kSampleNs = 3e6;
+constexpr double kSampleQuickNs = 1e5;
+constexpr double kWarmNs = 2e8;  // up to here a call is repeated before it is timed
+constexpr double kSlowNs = 1e9;  // from here on five repetitions
+
+double time_of(const std::function<void()>& run) {
+  const double start = now_ns();
+  run();
+  return now_ns() - start;
+}
+
+Sample summary(std::vector<double> times) {
+  std::ranges::sort(times);
+  const size_t n = times.size();
+  const double median = n % 2 == 1 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
+  return {median, times.front(), static_cast<uint32_t>(n)};
+}
+
+bool is_met(const Row& row) {
+  switch (row.goal.kind) {
+    case Goal::Kind::None: return false;
+    case Goal::Kind::Ratio: return row.ratio >= row.goal.value;
+    case Goal::Kind::Over: return row.ours.median_ns - row.theirs.median_ns <= row.goal.value;
+    case Goal::Kind::AtMost: return row.ours.median_ns <= row.goal.value;
+  }
+  return false;
+}
+
+struct Side {
+  std::function<void()> run;
+  size_t calls = 1;
+  bool warm = false;
+  std::vector<double> times{};
+};
+
+}  // namespace
+
+double now_ns() {
+  return static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                 std::chrono::steady_clock::now().time_since_epoch())
+                                 .count());
+}
+
+bool Bench::wants(std::string_view id) const {
+  return options_.only.empty() || std::ranges::find(options_.only, id) != options_.only.end();
+}
+
+void Bench::add(Row row) {
+  row.met = is_met(row);
+  rows_.push_back(std::move(row));
+  if (on_row) on_row(rows_.back());
+}
+
+std::vector<Row> Bench::run(std::string_view id, std::string_view workload,
+                            const std::function<Case()>& make) {
+  std::fprintf(stderr, "%s %s\n", std::string(id).c_str(), std::string(workload).c_str());
+  std::vector<Row> rows;
+  try {
+    Case c = make();
+    c.id = id;
+    c.workload = workload;
+    rows = measure(c);
+  } catch (const std::exception& e) {
+    Row row;
+    row.id = id;
+    row.workload = workload;
+    row.failure = e.what();
+    rows.push_back(std::move(row));
+  }
+  for (Row& row : rows) {
+    add(row);
+    row.met = rows_.back().met;
+  }
+  return rows;
+}
+
+std::vector<Row> Bench::measure(Case& c) {
+  std::vector<Side> sides;  // ours first, then the peers that are there
+  std::vector<const Peer*> peers;
+  std::vector<Agreement> agreements;
+  std::vector<Row> rows;
+
+  std::string failure;
+  double slowest = 0;
+  const double sample_ns = quick() ? kSampleQuickNs : std::max(kSampleNs, c.sample_ns);
+  const auto prepare = [&](const std::function<void()>& run, double first) {
+    // The first call of a warm case also pays for threads and page faults.
+    const double again = c.one_call || first > kSlowNs ? first : time_of(run);
+    slowest = std::max(slowest, again);
+    Side side{run};
+    side.warm = !c.one_call && again < kWarmNs;
+    if (!c.one_call)
+      side.calls = static_cast<size_t>(std::clamp(sample_ns / std::max(again, 1.0), 1.0, 1e6));
+    sides.push_back(std::move(side));
+  };
+
+  if (options_.peers_only) c.ours = [] {};
+  std::vector<double> first_calls;
+  try {
+    first_calls.push_back(time_of(c.ours));
+  } catch (const Failed& e) {
+    failure = e.what();
+  }
+  for (const Peer& peer : c.peers) {
+    if (!peer.unavailable.empty() || !failure.empty()) continue;
+    if (peer.reset) peer.reset();
+    first_calls.push_back(time_of(peer.run));
+    const bool compare = peer.compare && !options_.peers_only;
+    agreements.push_back(compare ? peer.compare() : Agreement{});
+    peers.push_back(&peer);
+  }
+  if (failure.empty()) {
+    prepare(c.ours, first_calls[0]);
+    for (size_t i = 0; i < peers.size(); ++i) prepare(peers[i]->run, first_calls[i + 1]);
+    uint32_t repetitions = c.repetitions != 0 ? c.repetitions : options_.repetitions;
+    if (slowest > kSlowNs) repetitions = std::min(repetitions, 5u);
+    if (quick()) repetitions = std::min(repetitions, 3u);
+    for (uint32_t r = 0; r < repetitions; ++r) {
+      for (Side& side : sides) {
+        std::this_thread::sleep_for(quick() ? kSettleQuick : kSettle);
+        if (side.warm) side.run();  // threads are awake and caches warm again
+        const double start = now_ns();
+        for (size_t i = 0; i < side.calls; ++i) side.run();
+        side.times.push_back((now_ns() - start) / static_cast<double>(side.calls) / c.per);
+      }
+    }
+  }
+
+  // One row per name, for the fastest variant.
+  std::vector<std::string> names;
+  for (const Peer& peer : c.peers)
+    if (std::ranges::find(names, peer.name) == names.end()) names.push_back(peer.name);
+  for (const std::string& name : names) {
+    Row row;
+    row.id = c.id;
+    row.workload = c.workload;
+    row.peer = name;
+    row.failure = failure;
+    if (failure.empty() && !options_.peers_only) row.ours = summary(sides[0].times);
+    bool all_equal = true;
+    std::string differs;
+    for (size_t i = 0; i < peers.size(); ++i) {
+      if (peers[i]->name != name) continue;
+      const Sample theirs = summary(sides[i + 1].times);
+      const bool compared = peers[i]->compare && !options_.peers_only;
+      if (compared && !agreements[i].equal) {
+        all_equal = false;
+        differs = agreements[i].how;
+      }
+      if (row.theirs.repetitions != 0 && theirs.median_ns >= row.theirs.median_ns) continue;
+      row.theirs = theirs;
+      row.variant = peers[i]->variant;
+      row.agreement = agreements[i];
+      row.compared = compared;
+    }
+    if (!all_equal) row.agreement = {false, differs};
+    for (const Peer& peer : c.peers) {
+      if (peer.name != name) continue;
+      row.goal = peer.goal;
+      if (row.theirs.repetitions == 0) row.unavailable = peer.unavailable;
+    }
+    const bool both = row.theirs.repetitions != 0 && row.ours.repetitions != 0;
+    if (both) row.ratio = row.theirs.median_ns / row.ours.median_ns;
+    const bool absolute = row.goal.kind == Goal::Kind::AtMost && row.ours.repetitions != 0;
+    row.judged = (both || absolute) && row.goal.kind != Goal::Kind::None && !quick();
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+bool Bench::all_good() const {
+  return std::ranges::all_of(rows_, [](const Row& row) {
+    return row.failure.empty() && (!row.compared || row.agreement.equal);
+  });
+}
+
+// ---- programs of ours
+
+std::string source_text(std::string_view path) {
+  const std::string full = std::string(VYRE_SOURCE_DIR) + "/" + std::string(path);
+  std::ifstream file(full, std::ios::binary);
+  if (!file) throw Failed("cannot read " + full);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Ours::Ours(const Bench& bench, std::string_view path) : device_(bench.device()) {
+  pipeline_ = must(device_.compile(must(parse_checked(source_text(path), path)))).pipeline;
+}
+
+void Ours::upload(const std::string& name, std::span<const std::byte> bytes) {
+  const auto found = buffers_.find(name);
+  if (found != buffers_.end()) return must(device_.write(found->second, bytes));
+  buffers_.emplace(name, must(device_.upload(bytes)));
+}
+
+Ours& Ours::output(const std::string& name, uint64_t bytes) {
+  buffers_.emplace(name, must(device_.allocate(bytes)));
+  return *this;
+}
+
+Ours& Ours::grid(uint32_t workgroups) {
+  config_.grid = check::Axes{workgroups, 1, 1};
+  return *this;
+}
+
+void Ours::bind() {
+  const plan::BindingPlan& plan = pipeline_.bindings();
+  for (const uint32_t slot : plan.input_slots) {
+    const auto value = values_.find(plan.bindings[slot].name);
+    if (value != values_.end()) {
+      inputs_.emplace_back(std::span<const std::byte>(value->second));
+      continue;
+    }
+    const auto found = buffers_.find(plan.bindings[slot].name);
+    if (found == buffers_.end()) throw Failed("no data for " + plan.bindings[slot].name);
+    inputs_.emplace_back(found->second);
+  }
+  for (const uint32_t slot : plan.output_slots) {
+    const plan::Binding& binding = plan.bindings[slot];
+    const auto found = buffers_.find(binding.name);
+    // An inout stays where it came from.
+    const bool here = found != buffers_.end() && !binding.input_index;
+    outputs_.push_back(here ? &found->second : nullptr);
+  }
+  bound_ = true;
+}
+
+void Ours::run() {
+  if (!bound_) bind();
+  report_ =
+      must(pipeline_.dispatch_into({.inputs = inputs_, .outputs = outputs_}, slots_, config_));
+}
+
+// ---- comparing
+
+Agreement close_values(std::span<const float> ours, std::span<const float> theirs,
+                       double relative) {
+  if (ours.size() != theirs.size()) return {false, "lengths differ"};
+  char text[96];
+  for (size_t i = 0; i < ours.size(); ++i) {
+    const double a = double{ours[i]};
+    const double b = double{theirs[i]};
+    if (std::abs(a - b) <= relative * std::max({std::abs(a), std::abs(b), 1.0})) continue;
+    std::snprintf(text, sizeof text, "element %zu: %g and %g", i, a, b);
+    return {false, text};
+  }
+  std::snprintf(text, sizeof text, "within %g", relative);
+  return {true, text};
+}
+
+Agreement ulp_values(std::span<const float> ours, std::span<const float> theirs, uint32_t ulps) {
+  if (ours.size() != theirs.size()) return {false, "lengths differ"};
+  // Bits in the order of the numbers.
+  const auto place = [](float value) {
+    const auto bits = std::bit_cast<int32_t>(value);
+    return int64_t{bits < 0 ? INT32_MIN - bits : bits};
+  };
+  for (size_t i = 0; i < ours.size(); ++i) {
+    if (std::isnan(ours[i]) && std::isnan(theirs[i])) continue;
+    const int64_t distance = std::abs(place(ours[i]) - place(theirs[i]));
+    if (distance > ulps)
+      return {false, "element " + std::to_string(i) + " by " + std::to_string(distance) + " ULP"};
+  }
+  return {true, "within " + std::to_string(ulps) + " ULP"};
+}
+
+}  // namespace vyre::bench
