@@ -76,8 +76,8 @@ TEST(Compare, LengthsAndBitsThatLookAlike) {
 
 TEST(Compare, TheLaneThatWrote) {
   const auto lane = [](std::string_view body) {
-    const auto checked = run::parse_checked(
-        "program p {\n  workgroup 4;\n  inout o : u32[];\n" + std::string(body) + "\n}\n");
+    const auto checked = run::parse_checked("program p {\n  workgroup 4;\n  inout o : u32[];\n" +
+                                            std::string(body) + "\n}\n");
     EXPECT_TRUE(checked.has_value()) << (checked ? "" : to_string(checked.error()));
     return writer_of(*checked, ir::BufferId{0}, 7);
   };

@@ -59,11 +59,13 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
 std::optional<Failure> misuse(const App& app, const CompileOptions& options) {
   const bool to_stdout = options.output == "-";
   if (options.emit == "cubin" && to_stdout && (app.json || ::isatty(STDOUT_FILENO) == 1))
-    return Failure{kExitUsage,
-                   fmt::format("a cubin is not written {}", app.json ? "into a document" : "to a terminal"),
-                   fmt::format("vyre compile {} --device {} --emit cubin -o FILE", options.dispatch.file,
-                               options.device)};
-  if (!to_stdout && options.dispatch.file != "-" && same_file(options.dispatch.file, options.output))
+    return Failure{
+        kExitUsage,
+        fmt::format("a cubin is not written {}", app.json ? "into a document" : "to a terminal"),
+        fmt::format("vyre compile {} --device {} --emit cubin -o FILE", options.dispatch.file,
+                    options.device)};
+  if (!to_stdout && options.dispatch.file != "-" &&
+      same_file(options.dispatch.file, options.output))
     return Failure{kExitUsage,
                    fmt::format("-o would overwrite the program {}", options.dispatch.file),
                    "name another file"};

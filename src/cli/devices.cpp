@@ -63,9 +63,9 @@ std::expected<device::DeviceFacts, Failure> usable_device(const std::string& id,
                 fmt::format("device `{}` is not usable: {}", seen.facts.id, seen.facts.unusable),
                 fmt::format("`vyre devices` lists those that are{}", or_else)});
   }
-  return std::unexpected(
-      Failure{kExitNoDevice, fmt::format("there is no device `{}` in this build", id),
-              fmt::format("`vyre devices` lists those there are{}", or_else)});
+  return std::unexpected(Failure{kExitNoDevice,
+                                 fmt::format("there is no device `{}` in this build", id),
+                                 fmt::format("`vyre devices` lists those there are{}", or_else)});
 }
 
 std::string devices_text(const std::vector<SeenDevice>& devices) {

@@ -205,8 +205,8 @@ class RunCommand {
         over.timeout = std::max<std::chrono::nanoseconds>(
             prepared_.timeout - (std::chrono::steady_clock::now() - start),
             std::chrono::nanoseconds(1));
-      auto report =
-          compiled->pipeline.dispatch_into({.inputs = inputs->arguments, .outputs = {}}, results_, over);
+      auto report = compiled->pipeline.dispatch_into({.inputs = inputs->arguments, .outputs = {}},
+                                                     results_, over);
       if (!report) return std::unexpected(std::move(report.error()));
       measured_.add(std::move(*report));
     }

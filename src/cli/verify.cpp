@@ -47,8 +47,8 @@ struct DeviceVerdict {
   [[nodiscard]] bool same() const {
     if (wanted_error || error)
       return wanted_error && error && wanted_error->code == error->code &&
-             wanted_error->message == error->message &&
-             wanted_error->at.line == error->at.line && wanted_error->at.column == error->at.column;
+             wanted_error->message == error->message && wanted_error->at.line == error->at.line &&
+             wanted_error->at.column == error->at.column;
     return same_traps && std::ranges::none_of(outputs, [](const OutputVerdict& o) {
              return o.difference.has_value();
            });
@@ -124,10 +124,10 @@ class VerifyCommand {
  private:
   std::optional<int> refuse(const std::string& id) {
     if (id.empty())
-      return app_.fail({kExitUsage,
-                        fmt::format("--device takes devices separated by commas, not '{}'",
-                                    options_.devices),
-                        "--device reference:1,reference:3"});
+      return app_.fail(
+          {kExitUsage,
+           fmt::format("--device takes devices separated by commas, not '{}'", options_.devices),
+           "--device reference:1,reference:3"});
     if (const auto code = refuse_device(app_, {.id = id})) return code;
     for (const SeenDevice& seen : see_devices(device::registry(), id))
       if (!seen.row->dispatches)
@@ -159,7 +159,8 @@ class VerifyCommand {
       output.count = outputs[*slot].size() / bytes_of(element);
       output.given_count = given[*slot].size() / bytes_of(element);
       output.first_index =
-          check::returned_range(prepared_.checked, output.buffer, wanted->buffers[i].size()).offset /
+          check::returned_range(prepared_.checked, output.buffer, wanted->buffers[i].size())
+              .offset /
           bytes_of(element);
       output.difference = find_difference(element, outputs[*slot], given[*slot]);
       verdict.outputs.push_back(std::move(output));
@@ -182,8 +183,7 @@ class VerifyCommand {
     options.cancel = &InterruptGuard::interrupted();
     options.on_progress = [&](const oracle::Progress& p) { bar.show(p); };
     return oracle_
-        .emplace(subgroup_size,
-                 oracle::run(prepared_.checked, prepared_.input_views(), options))
+        .emplace(subgroup_size, oracle::run(prepared_.checked, prepared_.input_views(), options))
         .first->second;
   }
 
@@ -217,8 +217,9 @@ class VerifyCommand {
     if (!app_.json) {
       for (const DeviceVerdict& verdict : verdicts) app_.put(text_of(verdict));
       if (exit_code(verdicts) == kExitMismatch)
-        App::talk("vyre: `vyre check FILE --races` says whether the program itself has several "
-                  "results\n");
+        App::talk(
+            "vyre: `vyre check FILE --races` says whether the program itself has several "
+            "results\n");
       return;
     }
     Json document = app_.document(std::ranges::all_of(verdicts, &DeviceVerdict::same));

@@ -23,8 +23,8 @@ class Compile : public ::testing::Test {
 
 TEST_F(Compile, AnInterpreterHasNoListing) {
   for (const char* emit : {"llvm", "asm", "ptx", "spirv", "cubin"}) {
-    const Outcome outcome = compile({"--device", "reference", "--emit", emit, "-o",
-                                     folder_.path("code")});
+    const Outcome outcome =
+        compile({"--device", "reference", "--emit", emit, "-o", folder_.path("code")});
     EXPECT_EQ(outcome.exit_code, 4) << emit;
     EXPECT_EQ(outcome.out, "");
     EXPECT_THAT(outcome.err,
@@ -54,10 +54,10 @@ TEST_F(Compile, Refusals) {
             3);
   const std::string fixed = folder_.write(
       "fixed.vyre", "program fixed {\n  workgroup 4;\n  inout a : u32[];\n  a[lid.x] = 1;\n}\n");
-  EXPECT_EQ(run_vyre({"compile", fixed, "--device", "reference", "--emit", "asm", "--workgroup",
-                      "8"})
-                .exit_code,
-            11);
+  EXPECT_EQ(
+      run_vyre({"compile", fixed, "--device", "reference", "--emit", "asm", "--workgroup", "8"})
+          .exit_code,
+      11);
   const Outcome own = compile({"--device", "reference", "--emit", "asm", "-o", good_});
   EXPECT_EQ(own.exit_code, 2);
   EXPECT_THAT(own.err, HasSubstr("-o would overwrite the program"));

@@ -21,9 +21,8 @@ TEST(Usage, HelpIsAResult) {
   const Outcome root = run_vyre({"--help"});
   EXPECT_EQ(root.exit_code, 0);
   EXPECT_EQ(root.err, "");
-  for (const char* command :
-       {"check", "fmt", "print", "compile", "verify", "explain", "devices", "version",
-        "completion"}) {
+  for (const char* command : {"check", "fmt", "print", "compile", "verify", "explain", "devices",
+                              "version", "completion"}) {
     EXPECT_THAT(root.out, HasSubstr(command));
     const Outcome outcome = run_vyre({command, "--help"});
     EXPECT_EQ(outcome.exit_code, 0) << command;
@@ -43,8 +42,7 @@ TEST(Usage, UnknownCommandNamesTheNearest) {
 }
 
 TEST(Usage, CommandsOfLaterStagesDoNotExist) {
-  for (const char* command : {"bench"})
-    EXPECT_EQ(run_vyre({command}).exit_code, 2) << command;
+  for (const char* command : {"bench"}) EXPECT_EQ(run_vyre({command}).exit_code, 2) << command;
 }
 
 TEST(Usage, UnknownOptionNamesTheNearest) {

@@ -34,6 +34,7 @@ constexpr std::string_view kTickets = R"(program tickets {
 
 constexpr std::string_view kTraps = R"(program traps {
   workgroup 4;
+  over len(a);
   in a : u32[];
   out o : u32[4];
 
@@ -117,8 +118,8 @@ TEST_F(Verify, ErrorsOfLanesAreComparedToo) {
   EXPECT_EQ(trapped.out,
             "reference:4: same as the oracle: both end with Trapped, lane 1 trapped with tag 3 and "
             "value 9, and the program has no resume(3)\n");
-  const Outcome checked = run_vyre({"verify", traps_, "--in", "a=fill(8,9)", "--device",
-                                    "reference:5", "--checked", "--json"});
+  const Outcome checked = run_vyre(
+      {"verify", traps_, "--in", "a=fill(8,9)", "--device", "reference:5", "--checked", "--json"});
   EXPECT_EQ(checked.exit_code, 0);
   EXPECT_EQ(checked.json()["devices"][0]["error"]["name"], "OutOfBounds");
   EXPECT_EQ(checked.json()["devices"][0]["oracle_error"]["name"], "OutOfBounds");
@@ -129,8 +130,10 @@ TEST_F(Verify, WhatNobodyCanRunIsNoMismatch) {
   const std::string bad = folder_.write("bad.vyre", kBad);
   EXPECT_EQ(run_vyre({"verify", bad, "--device", "reference"}).exit_code, 3);
   const std::string kept = folder_.write(
-      "kept.vyre", "program kept {\n  workgroup 4;\n  persistent p : u32[];\n  p[gid.x] += 1;\n}\n");
-  EXPECT_EQ(run_vyre({"verify", kept, "--in", "p=iota(9)", "--device", "reference:3"}).exit_code, 0);
+      "kept.vyre",
+      "program kept {\n  workgroup 4;\n  persistent p : u32[];\n  p[gid.x] += 1;\n}\n");
+  EXPECT_EQ(run_vyre({"verify", kept, "--in", "p=iota(9)", "--device", "reference:3"}).exit_code,
+            0);
   const Outcome outcome =
       run_vyre({"verify", kept, "--in", "p=iota(9)", "--device", "reference:5"});
   EXPECT_EQ(outcome.exit_code, 4);
@@ -152,9 +155,10 @@ TEST_F(Verify, Devices) {
 }
 
 TEST_F(Verify, AnEndlessProgramEnds) {
-  const std::string file = folder_.write(
-      "endless.vyre", "program endless {\n  workgroup 1;\n  out o : u32[1];\n  while true {\n"
-                      "    o[0] += 1;\n  }\n}\n");
+  const std::string file =
+      folder_.write("endless.vyre",
+                    "program endless {\n  workgroup 1;\n  out o : u32[1];\n  while true {\n"
+                    "    o[0] += 1;\n  }\n}\n");
   EXPECT_EQ(run_vyre({"verify", file, "--device", "reference", "--timeout", "0.2"}).exit_code, 8);
 }
 

@@ -17,9 +17,10 @@ using ::testing::HasSubstr;
 
 // Gives another value in another order of lanes: to the oracle, such a device is wrong.
 const Case kOrderShows = {.name = "order_shows",
-                          .text = "program order_shows {\n  workgroup 4;\n  over 8;\n"
-                                  "  out o : u32[8];\n  out n : f32[1];\n  shared s : u32[1];\n"
-                                  "  o[gid.x] = atomic_add(s[0], 1);\n}\n"};
+                          .text =
+                              "program order_shows {\n  workgroup 4;\n  over 8;\n"
+                              "  out o : u32[8];\n  out n : f32[1];\n  shared s : u32[1];\n"
+                              "  o[gid.x] = atomic_add(s[0], 1);\n}\n"};
 
 run::Device device_with(const backend::ReferenceOptions& options) {
   return run::Device::over(*backend::open_reference(options), {.cache_directory = {}});
@@ -35,8 +36,9 @@ TEST(Harness, FindsAWrongDevice) {
 
 TEST(Harness, FindsAnErrorOfAnotherLane) {
   Case one = kOrderShows;
-  one.text = "program p {\n  workgroup 4;\n  over 8;\n  out o : u32[8];\n  shared s : u32[1];\n"
-             "  if atomic_add(s[0], 1) == 1 {\n    trap(4, 9);\n  }\n  o[gid.x] = 1;\n}\n";
+  one.text =
+      "program p {\n  workgroup 4;\n  over 8;\n  out o : u32[8];\n  shared s : u32[1];\n"
+      "  if atomic_add(s[0], 1) == 1 {\n    trap(4, 9);\n  }\n  o[gid.x] = 1;\n}\n";
   one.error = ErrorCode::Trapped;
   EXPECT_EQ(judge_on(one, device_with({})).verdict, Verdict::Pass);
   const Judgement wrong = judge_on(one, device_with({.schedule = oracle::Schedule::Reversed}));
@@ -95,7 +97,9 @@ TEST(Harness, NamesAreUniqueAndPlain) {
 TEST(HarnessDeathTest, GuardPagesGuard) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const Bytes bytes = bytes_of<uint32_t>({1, 2, 3});
-  const auto touch = [](const std::byte* at) { return *static_cast<const volatile std::byte*>(at); };
+  const auto touch = [](const std::byte* at) {
+    return *static_cast<const volatile std::byte*>(at);
+  };
   const GuardedBytes end(bytes, Edge::End);
   EXPECT_TRUE(std::ranges::equal(end.bytes(), bytes));
   EXPECT_DEATH((void)touch(end.bytes().data() + end.bytes().size()), "");

@@ -24,8 +24,7 @@ using namespace ir;
 namespace {
 
 Error error_of(ErrorCode code, std::string message) {
-  return {
-      .code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
+  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
 }
 
 // What two dispatches have to say alike about an error. What a device or a limit of it says is its
@@ -34,17 +33,15 @@ std::string said(const Error& error) {
   std::string text(name_of(error.code));
   if (error.code != ErrorCode::Trapped && error.code != ErrorCode::OutOfBounds) return text;
   // Two locals of one name that meet in a segment are called x and x_2 there.
-  return fmt::format(
-      "{} {} at {}:{}", text,
-      std::regex_replace(error.message, std::regex("`(\\w+?)_\\d+`"), "`$1`"), error.at.line,
-      error.at.column);
+  return fmt::format("{} {} at {}:{}", text,
+                     std::regex_replace(error.message, std::regex("`(\\w+?)_\\d+`"), "`$1`"),
+                     error.at.line, error.at.column);
 }
 
 // Devices that do not promise exact floats cannot be asked for bits.
 std::string float_gap(const check::CheckedProgram& checked, const device::Capabilities& can) {
-  const bool floats = std::ranges::any_of(checked.expr_types, [](const std::optional<Type>& t) {
-    return t && is_float(*t);
-  });
+  const bool floats = std::ranges::any_of(
+      checked.expr_types, [](const std::optional<Type>& t) { return t && is_float(*t); });
   if (!floats) return "";
   if (!can.strict_f32) return "strict_f32 is false";
   if (!can.f32_subnormals) return "f32_subnormals is false";
@@ -77,8 +74,8 @@ class Dispatch {
         [this](std::span<const TrapReport> reports, HandlerBuffers& buffers) {
           return generator::handle_resume(prepared_.checked.program, reports, buffers);
         });
-    auto compiled = device_.compile(
-        std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
+    auto compiled =
+        device_.compile(std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
     if (!compiled) return std::unexpected(compiled.error());
     if (auto ok = make_arguments(edge); !ok) return std::unexpected(ok.error());
     std::vector<const run::Buffer*> outputs;
@@ -197,7 +194,7 @@ std::string compare_outputs(const Case& one, const check::CheckedProgram& checke
     if (!slot) continue;
     const Buffer& buffer = checked.program.buffers[i];
     if (*slot >= given.size()) return fmt::format("output `{}` is missing", buffer.name);
-    const Type type = !one.exact_nans                ? buffer.element
+    const Type type = !one.exact_nans                 ? buffer.element
                       : bytes_of(buffer.element) == 8 ? Type::U64
                       : bytes_of(buffer.element) == 4 ? Type::U32
                       : bytes_of(buffer.element) == 2 ? Type::U16
@@ -228,8 +225,8 @@ std::string compare(const Case& one, const check::CheckedProgram& checked,
   if (report.resumed != wanted->resumed)
     return fmt::format("{} reports of traps instead of {}, or other ones", report.resumed.size(),
                        wanted->resumed.size());
-  if (one.iterations > 1 && (report.iterations != wanted->iterations ||
-                             report.converged != wanted->converged))
+  if (one.iterations > 1 &&
+      (report.iterations != wanted->iterations || report.converged != wanted->converged))
     return fmt::format("{} passes instead of {}", report.iterations, wanted->iterations);
   // A device that goes through barriers on its own tells neither of them.
   if (!one.passes_vary && report.grid_barriers && report.fixpoints != wanted->fixpoints)
@@ -245,8 +242,7 @@ Judgement judge_on(const Case& one, const run::Device& device) {
   if (!prepared) return failed("the case is broken: " + to_string(prepared.error()));
   const device::BackendInfo& info = device.info();
   Dispatch plain(one, *prepared, device);
-  if (const auto can =
-          pipeline::check_device_limits(prepared->checked, prepared->workgroup, info);
+  if (const auto can = pipeline::check_device_limits(prepared->checked, prepared->workgroup, info);
       !can) {
     // It has to say so itself.
     const auto given = plain.run(std::nullopt);
@@ -262,7 +258,8 @@ Judgement judge_on(const Case& one, const run::Device& device) {
       }))
     return {Verdict::Unsupported, "resident_buffers is false, and a buffer is persistent"};
 
-  const auto wanted = ask_oracle(*prepared, oracle_options(one, *prepared, info.capabilities.subgroup_size));
+  const auto wanted =
+      ask_oracle(*prepared, oracle_options(one, *prepared, info.capabilities.subgroup_size));
   const auto ended = wanted ? std::nullopt : std::optional(wanted.error().code);
   if (ended != one.error)
     return failed(fmt::format("the case is broken: the oracle ends with {}",
@@ -271,8 +268,7 @@ Judgement judge_on(const Case& one, const run::Device& device) {
   if (!what.empty()) return failed(std::move(what));
   if (!one.guarded) return {};
   for (const Edge edge : {Edge::End, Edge::Start}) {
-    what = compare(one, prepared->checked, wanted,
-                   Dispatch(one, *prepared, device).run(edge));
+    what = compare(one, prepared->checked, wanted, Dispatch(one, *prepared, device).run(edge));
     if (!what.empty()) return failed("with guard pages: " + what);
   }
   return {};
@@ -342,9 +338,8 @@ Judgement expect_failure(const Case& one, std::string_view backend, Judgement ju
   if (judgement.verdict == Verdict::Fail)
     return {Verdict::ExpectedFailure, expected->reason + "\n" + judgement.text};
   if (judgement.verdict == Verdict::Pass)
-    return {Verdict::Fail,
-            "passes, although a failure is expected: " + expected->reason +
-                ". Fix: take the expectation out of the case"};
+    return {Verdict::Fail, "passes, although a failure is expected: " + expected->reason +
+                               ". Fix: take the expectation out of the case"};
   return judgement;
 }
 

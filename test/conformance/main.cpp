@@ -39,9 +39,8 @@ class SoundTest : public testing::Test {
   void TestBody() override {
     for (const Case* one : group_) {
       const Judgement judgement = judge_case(*one);
-      EXPECT_EQ(judgement.verdict, Verdict::Pass)
-          << one->name << ": " << judgement.text << "\n"
-          << one->text;
+      EXPECT_EQ(judgement.verdict, Verdict::Pass) << one->name << ": " << judgement.text << "\n"
+                                                  << one->text;
     }
   }
 
@@ -52,8 +51,7 @@ class SoundTest : public testing::Test {
 // A group is what has the same first word.
 void register_soundness(const std::vector<Case>& cases) {
   std::map<std::string, std::vector<const Case*>> groups;
-  for (const Case& one : cases)
-    groups[one.name.substr(0, one.name.find('_'))].push_back(&one);
+  for (const Case& one : cases) groups[one.name.substr(0, one.name.find('_'))].push_back(&one);
   for (const auto& [name, group] : groups)
     testing::RegisterTest("cases", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                           [group]() -> testing::Test* { return new SoundTest(group); });
