@@ -118,11 +118,12 @@ class Dispatch {
       buffers_.push_back(std::move(*buffer));
       arguments_.emplace_back(buffers_.back());
     }
-    if (edge && resident) return make_results(host);
+    if (edge && resident) return make_results(host, *edge);
     return {};
   }
 
-  Result<void> make_results(const std::vector<bool>& host) {
+  // Memory that held something before, another thing for each edge.
+  Result<void> make_results(const std::vector<bool>& host, Edge edge) {
     const std::vector<std::span<const std::byte>> spans(prepared_.inputs.begin(),
                                                         prepared_.inputs.end());
     const auto launch = check::resolve_launch(
@@ -139,6 +140,8 @@ class Dispatch {
           !facts[i].input_slot && bytes > 0) {
         auto made = device_.allocate(bytes);
         if (!made) return std::unexpected(made.error());
+        const std::byte old{edge == Edge::End ? uint8_t{0xA5} : uint8_t{0x5A}};
+        if (auto ok = device_.fill(*made, old); !ok) return ok;
         buffer = std::move(*made);
       }
       results_.push_back(std::move(buffer));

@@ -27,7 +27,7 @@ class RandomTest : public testing::Test {
   void TestBody() override {
     if (!subject_.unusable.empty()) GTEST_SKIP() << "unavailable: " << subject_.unusable;
     generator::GeneratorOptions options;
-    plan_test::limit_to(plan_test::open_device(subject_.id).info().capabilities, options);
+    plan_test::limit_to(plan_test::capabilities_of(subject_.id), options);
     for (uint64_t seed = first_; seed < first_ + count_; ++seed) {
       const generator::Generated g = generator::generate(seed, options);
       const auto checked = check::check_valid(g.program);
