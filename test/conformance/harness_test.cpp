@@ -2,12 +2,15 @@
 // What the conformance tests themselves promise: a wrong device is found, an expected failure that
 // passes fails, guard pages guard.
 #include <algorithm>
+#include <functional>
+#include <memory>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "conformance/guard.hpp"
 #include "conformance/judge.hpp"
+#include "vyre/backend/null.hpp"
 #include "vyre/backend/reference.hpp"
 
 namespace vyre::conformance {
@@ -78,6 +81,30 @@ TEST(Harness, UnavailableIsNotPassed) {
   const Judgement judgement = judge(kOrderShows, none);
   EXPECT_EQ(judgement.verdict, Verdict::Unavailable);
   EXPECT_EQ(judgement.text, "no driver library");
+}
+
+run::Device device_without(const std::function<void(device::Capabilities&)>& change) {
+  backend::NullOptions options;
+  change(options.info.capabilities);
+  return run::Device::over(std::make_shared<backend::NullBackend>(std::move(options)),
+                           {.cache_directory = {}});
+}
+
+TEST(Harness, UnsupportedIsNotPassed) {
+  Case one{.name = "wide",
+           .text = "program wide {\n  workgroup 4;\n  out o : u64[4];\n  o[gid.x] = 1;\n}\n"};
+  const Judgement wide =
+      judge_on(one, device_without([](device::Capabilities& can) { can.i64 = false; }));
+  EXPECT_EQ(wide.verdict, Verdict::Unsupported);
+  EXPECT_THAT(wide.text, HasSubstr("64-bit integers (i64)"));
+  one.text = "program real {\n  workgroup 4;\n  out o : f32[4];\n  o[gid.x] = 1.5;\n}\n";
+  const Judgement inexact =
+      judge_on(one, device_without([](device::Capabilities& can) { can.strict_f32 = false; }));
+  EXPECT_EQ(inexact.verdict, Verdict::Unsupported);
+  EXPECT_EQ(inexact.text, "strict_f32 is false");
+  // A device that runs nothing, and promises all.
+  EXPECT_EQ(judge_on(one, device_without([](device::Capabilities&) {})).text,
+            "o[0] is 0 instead of 1.5; 4 elements differ");
 }
 
 TEST(Harness, NamesAreUniqueAndPlain) {

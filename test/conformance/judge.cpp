@@ -2,6 +2,7 @@
 #include "conformance/judge.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <regex>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "cli/compare.hpp"
+#include "codegen/codegen.hpp"
 #include "conformance/guard.hpp"
 #include "generator/schedules.hpp"
 #include "plan/programs.hpp"
@@ -279,16 +281,22 @@ Judgement judge_on(const Case& one, const run::Device& device) {
 
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
+  const bool everything = std::getenv("VYRE_CONFORMANCE_ALL") != nullptr;
   for (const device::BackendRow& row : device::registry().registered_backends()) {
     if (!row.dispatches) continue;
     bool first = true;
     for (const device::DeviceFacts& facts : row.enumerate()) {
       const bool oracle = row.kind == device::Kind::Oracle;
+      std::string unusable = facts.unusable;
+      if (unusable.empty())
+        if (const auto format = codegen::choose_format(facts.capabilities.formats, facts.id);
+            !format)
+          unusable = format.error().message;
       all.push_back({.id = facts.id,
                      .backend = row.id,
                      .oracle = oracle,
-                     .every_case = !oracle || first,
-                     .unusable = facts.unusable});
+                     .every_case = !oracle || first || everything,
+                     .unusable = std::move(unusable)});
       first = false;
     }
   }
