@@ -41,6 +41,8 @@ class CommandLine {
     add_fmt();
     add_print();
     add_plan();
+    add_compile();
+    add_verify();
     add_cache();
     add_explain();
     add_devices();
@@ -223,6 +225,41 @@ class CommandLine {
         ->type_name("FILE");
   }
 
+  void add_compile() {
+    CLI::App& command = add_command("compile", "Show the code that a device gets",
+                                    [this] { return run_compile(app_, compile_); });
+    command.add_option("FILE", compile_.dispatch.file, "A program, text or bytes; - is stdin")
+        ->required()
+        ->type_name("");
+    command.add_option("--device", compile_.device, "For this device")->required()->type_name("ID");
+    choose(command.add_option("--emit", compile_.emit, "The form")->required(),
+           {"llvm", "asm", "ptx", "spirv", "cubin"});
+    command.add_option("--workgroup", compile_.dispatch.workgroup, "Another workgroup size")
+        ->type_name("X[,Y[,Z]]");
+    command.add_flag("--checked", compile_.checked, "For checked mode");
+    command.add_option("-o,--output", compile_.output, "Where to; - is stdout (the default)")
+        ->type_name("FILE");
+  }
+
+  void add_verify() {
+    CLI::App& command =
+        add_command("verify", "Compare what devices compute with the reference interpreter",
+                    [this] { return run_verify(app_, verify_); });
+    command.add_option("FILE", verify_.dispatch.file, "A program, text or bytes; - is stdin")
+        ->required()
+        ->type_name("");
+    add_dispatch(command, verify_.dispatch);
+    command
+        .add_option("--device", verify_.devices,
+                    "These devices, separated by commas (default: all usable)")
+        ->type_name("ID");
+    command
+        .add_option("--fixpoint", verify_.iterations,
+                    "Repeat the whole program until nothing changes, at most N times")
+        ->type_name("N");
+    command.add_flag("--checked", verify_.checked, "An access out of bounds is an error");
+  }
+
   void add_cache() {
     CLI::App& command = add_command("cache", "Look after the compiled code that is kept on disk",
                                     [this] { return run_cache(app_, cache_); });
@@ -319,6 +356,8 @@ class CommandLine {
   FmtOptions fmt_;
   PrintOptions print_;
   PlanOptions plan_;
+  CompileOptions compile_;
+  VerifyOptions verify_;
   CacheOptions cache_;
   ExplainOptions explain_;
   DevicesOptions devices_;

@@ -70,6 +70,23 @@ struct PlanOptions {
 };
 int run_plan(App& app, const PlanOptions& options);
 
+struct CompileOptions {
+  DispatchOptions dispatch;  // the program and --workgroup
+  std::string device;
+  std::string emit;  // llvm, asm, ptx, spirv or cubin
+  bool checked = false;
+  std::string output = "-";
+};
+int run_compile(App& app, const CompileOptions& options);
+
+struct VerifyOptions {
+  DispatchOptions dispatch;
+  std::string devices;  // separated by commas; empty: all usable ones
+  uint32_t iterations = 1;
+  bool checked = false;
+};
+int run_verify(App& app, const VerifyOptions& options);
+
 struct CacheOptions {
   std::string action;                    // stat, verify, gc, clear or why
   std::optional<std::string> directory;  // else the one that is used

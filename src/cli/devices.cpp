@@ -53,6 +53,21 @@ std::vector<SeenDevice> see_devices(const device::Registry& registry, std::strin
   return devices;
 }
 
+std::expected<device::DeviceFacts, Failure> usable_device(const std::string& id,
+                                                          std::string_view or_else) {
+  for (SeenDevice& seen : see_devices(device::registry(), id)) {
+    if (seen.facts.id != id) continue;
+    if (seen.facts.unusable.empty()) return std::move(seen.facts);
+    return std::unexpected(
+        Failure{kExitNoDevice,
+                fmt::format("device `{}` is not usable: {}", seen.facts.id, seen.facts.unusable),
+                fmt::format("`vyre devices` lists those that are{}", or_else)});
+  }
+  return std::unexpected(Failure{kExitNoDevice,
+                                 fmt::format("there is no device `{}` in this build", id),
+                                 fmt::format("`vyre devices` lists those there are{}", or_else)});
+}
+
 std::string devices_text(const std::vector<SeenDevice>& devices) {
   std::string text;
   for (const auto& [row, facts] : devices) {

@@ -2,6 +2,7 @@
 // What `vyre devices` says about the devices of a registry; nothing is opened.
 #pragma once
 
+#include <expected>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,10 @@ struct SeenDevice {
 
 // Of all backends, in the order of the registry; or of one ("cuda"), or one device ("cuda:1").
 std::vector<SeenDevice> see_devices(const device::Registry& registry, std::string_view id);
+
+// One that can be used, by its id; nothing is opened. `or_else` ends the advice of a failure.
+std::expected<device::DeviceFacts, Failure> usable_device(const std::string& id,
+                                                          std::string_view or_else = "");
 
 std::string devices_text(const std::vector<SeenDevice>& devices);
 Json devices_json(const std::vector<SeenDevice>& devices);

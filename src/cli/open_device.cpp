@@ -11,7 +11,6 @@
 
 #include "base/utf8.hpp"
 #include "cli/devices.hpp"
-#include "cli/dispatch.hpp"
 #include "vyre/backend/reference.hpp"
 
 namespace vyre::cli {
@@ -70,6 +69,27 @@ std::expected<run::Device, int> open_device(App& app, DeviceChoice choice) {
                                      : run::Device::open(choice.id, std::move(choice.options));
   if (!device) return failed(device.error());
   return std::move(*device);
+}
+
+Result<DeviceInputs> make_arguments(const Prepared& prepared, const run::Device& device) {
+  DeviceInputs inputs;
+  inputs.buffers.reserve(prepared.inputs.size());
+  std::vector<bool> persistent(prepared.inputs.size());
+  for (const check::BufferFacts& facts : prepared.checked.buffers)
+    if (facts.input_slot && facts.role == check::Role::Persistent)
+      persistent[*facts.input_slot] = device.info().capabilities.resident_buffers;
+  for (size_t slot = 0; slot < prepared.inputs.size(); ++slot) {
+    const std::span<const std::byte> bytes = prepared.inputs[slot];
+    if (!persistent[slot]) {
+      inputs.arguments.emplace_back(bytes);
+      continue;
+    }
+    auto buffer = device.upload(bytes);
+    if (!buffer) return std::unexpected(std::move(buffer.error()));
+    inputs.buffers.push_back(std::move(*buffer));
+    inputs.arguments.emplace_back(inputs.buffers.back());
+  }
+  return inputs;
 }
 
 std::string fallback_note(const device::Selection& selection) {

@@ -5,8 +5,10 @@
 #include <expected>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/app.hpp"
+#include "cli/dispatch.hpp"
 #include "vyre/run/device.hpp"
 
 namespace vyre::cli {
@@ -28,6 +30,14 @@ std::optional<int> refuse_device(App& app, const DeviceChoice& choice);
 // Opens it, and says on stderr if it is a CPU that nobody asked for. Errors are shown; the exit
 // code is then what is left.
 std::expected<run::Device, int> open_device(App& app, DeviceChoice choice);
+
+// The inputs of a dispatch as a device takes them. Valid as long as `prepared`.
+struct DeviceInputs {
+  std::vector<run::Buffer> buffers;  // of persistent ones
+  std::vector<run::Argument> arguments;
+};
+// Persistent inputs have to be on the device; where it keeps nothing, the driver says so.
+Result<DeviceInputs> make_arguments(const Prepared& prepared, const run::Device& device);
 
 // The line about a CPU that was taken because there is no GPU; empty for any other choice.
 std::string fallback_note(const device::Selection& selection);

@@ -42,23 +42,14 @@ bool takes_source(const PlanOptions& options, const std::optional<device::Device
 // The device that --device names, as the registry sees it; nothing is opened.
 std::expected<std::optional<device::DeviceFacts>, Failure> facts_of(const PlanOptions& options) {
   if (options.device.empty()) return std::nullopt;
-  for (SeenDevice& seen : see_devices(device::registry(), options.device)) {
-    device::DeviceFacts& facts = seen.facts;
-    if (facts.id != options.device) continue;
-    if (!facts.unusable.empty())
-      return std::unexpected(Failure{
-          kExitNoDevice, fmt::format("device `{}` is not usable: {}", facts.id, facts.unusable),
-          "`vyre devices` lists those that are, or describe a device: --resident N"});
-    if (options.resident && !facts.capabilities.cooperative_grid_barrier)
-      return std::unexpected(Failure{
-          kExitUsage,
-          fmt::format("--resident is about a grid barrier, and device `{}` has none", facts.id),
-          "leave --resident out"});
-    return std::move(facts);
-  }
-  return std::unexpected(
-      Failure{kExitNoDevice, fmt::format("there is no device `{}` in this build", options.device),
-              "`vyre devices` lists those there are, or describe a device: --resident N"});
+  auto facts = usable_device(options.device, ", or describe a device: --resident N");
+  if (!facts) return std::unexpected(facts.error());
+  if (options.resident && !facts->capabilities.cooperative_grid_barrier)
+    return std::unexpected(Failure{
+        kExitUsage,
+        fmt::format("--resident is about a grid barrier, and device `{}` has none", facts->id),
+        "leave --resident out"});
+  return std::move(*facts);
 }
 
 Result<plan::RouteChoice> route_of(const PlanOptions& options, const Prepared& prepared,

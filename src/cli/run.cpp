@@ -186,28 +186,6 @@ class RunCommand {
     return config;
   }
 
-  // Persistent inputs have to be on the device; where it keeps nothing, the driver says so.
-  Result<std::vector<run::Argument>> arguments() {
-    std::vector<run::Argument> arguments;
-    buffers_.reserve(prepared_.inputs.size());
-    std::vector<bool> persistent(prepared_.inputs.size());
-    for (const check::BufferFacts& facts : prepared_.checked.buffers)
-      if (facts.input_slot && facts.role == check::Role::Persistent)
-        persistent[*facts.input_slot] = device_.info().capabilities.resident_buffers;
-    for (size_t slot = 0; slot < prepared_.inputs.size(); ++slot) {
-      const std::span<const std::byte> bytes = prepared_.inputs[slot];
-      if (!persistent[slot]) {
-        arguments.emplace_back(bytes);
-        continue;
-      }
-      auto buffer = device_.upload(bytes);
-      if (!buffer) return std::unexpected(std::move(buffer.error()));
-      buffers_.push_back(std::move(*buffer));
-      arguments.emplace_back(buffers_.back());
-    }
-    return arguments;
-  }
-
   Result<void> dispatch() {
     const auto start = std::chrono::steady_clock::now();
     ProgressBar bar(prepared_.checked.program.name);
@@ -218,7 +196,7 @@ class RunCommand {
     const auto compiled =
         device_.compile(std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
     if (!compiled) return std::unexpected(compiled.error());
-    const auto inputs = arguments();
+    const auto inputs = make_arguments(prepared_, device_);
     if (!inputs) return std::unexpected(inputs.error());
     for (uint32_t i = 0; i < options_.repeat; ++i) {
       run::DispatchConfig over;
@@ -227,8 +205,8 @@ class RunCommand {
         over.timeout = std::max<std::chrono::nanoseconds>(
             prepared_.timeout - (std::chrono::steady_clock::now() - start),
             std::chrono::nanoseconds(1));
-      auto report =
-          compiled->pipeline.dispatch_into({.inputs = *inputs, .outputs = {}}, results_, over);
+      auto report = compiled->pipeline.dispatch_into({.inputs = inputs->arguments, .outputs = {}},
+                                                     results_, over);
       if (!report) return std::unexpected(std::move(report.error()));
       measured_.add(std::move(*report));
     }
@@ -274,8 +252,7 @@ class RunCommand {
   Prepared prepared_;
   std::vector<Output> outputs_;
   run::Device device_;
-  std::vector<run::Buffer> buffers_;  // of persistent inputs
-  run::Outputs results_;              // by output slot
+  run::Outputs results_;  // by output slot
   Measured measured_;
 };
 

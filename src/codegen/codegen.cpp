@@ -98,27 +98,4 @@ Result<std::vector<std::byte>> emit(const Target& target, const plan::Plan& plan
                   name_of(target.format)));
 }
 
-std::string_view name_of(Listing listing) {
-  switch (listing) {
-    case Listing::Llvm: return "llvm";
-    case Listing::Asm: return "asm";
-    case Listing::Ptx: return "ptx";
-    case Listing::Spirv: return "spirv";
-    case Listing::Cubin: return "cubin";
-  }
-  return "";
-}
-
-Result<std::string> list_code(Listing listing, const Target& target, const plan::Plan& plan) {
-  if (target.format != Format::Object || (listing != Listing::Llvm && listing != Listing::Asm))
-    return unsupported(fmt::format(
-        "code of format `{}` has no listing `{}`. Fix: {}", name_of(target.format),
-        name_of(listing),
-        target.format == Format::Object ? "ask for llvm or asm" : "use another device"));
-  auto code = host_code(plan, target.checked,
-                        listing == Listing::Llvm ? HostListing::Llvm : HostListing::Assembly);
-  if (!code) return std::unexpected(code.error());
-  return std::string(reinterpret_cast<const char*>(code->data()), code->size());
-}
-
 }  // namespace vyre::codegen

@@ -29,10 +29,4 @@ std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& p
 // CompileFailed; Unsupported for a target that no generator knows.
 Result<std::vector<std::byte>> emit(const Target& target, const plan::Plan& plan);
 
-// Code as people read it.
-enum class Listing : uint8_t { Llvm, Asm, Ptx, Spirv, Cubin };
-std::string_view name_of(Listing listing);
-// Unsupported for a listing that the target's code does not have.
-Result<std::string> list_code(Listing listing, const Target& target, const plan::Plan& plan);
-
 }  // namespace vyre::codegen

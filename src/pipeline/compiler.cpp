@@ -68,6 +68,24 @@ CacheKey make_key(const Source& source, const Policy& policy, const device::Back
           .runtime = digest_of_fields(describe_runtime(info, build_id))};
 }
 
+plan::Route first_route(const check::CheckedProgram& program, bool checked,
+                        const device::Capabilities& capabilities) {
+  if (!plan::contains_grid_barrier(program)) return plan::Route::Native;
+  if (capabilities.cooperative_grid_barrier)
+    return checked && !capabilities.whole_programs ? plan::Route::Virtual : plan::Route::Native;
+  return capabilities.resident_buffers ? plan::Route::Resident : plan::Route::Host;
+}
+
+Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy& policy,
+                             const device::Capabilities& capabilities) {
+  if (policy.route == plan::Route::Native && capabilities.whole_programs)
+    return plan::whole_plan(program);
+  return plan::make_plan(program, {.route = policy.route,
+                                   .checked = policy.checked,
+                                   .wide_index = capabilities.i64,
+                                   .workgroup = policy.workgroup});
+}
+
 uint64_t Variant::max_resident_groups() const {
   uint64_t least = ~uint64_t{0};
   for (uint32_t i = 0; i < entries.size(); ++i)
@@ -202,12 +220,7 @@ Result<Compiler::Found> Compiler::make(const Source& source, const Policy& polic
 
   TraceSpan plan_span(trace, TraceCategory::Plan, name);
   plan_span.arg("route", plan::name_of(policy.route));
-  auto planned = policy.route == plan::Route::Native && info.capabilities.whole_programs
-                     ? Result<plan::Plan>(plan::whole_plan(*source.program))
-                     : plan::make_plan(*source.program, {.route = policy.route,
-                                                         .checked = policy.checked,
-                                                         .wide_index = info.capabilities.i64,
-                                                         .workgroup = policy.workgroup});
+  auto planned = make_plan(*source.program, policy, info.capabilities);
   if (!planned) return std::unexpected(planned.error());
   plan_span.arg("segments", planned->segments.size());
   plan_span.end();

@@ -161,14 +161,9 @@ Result<void> check_forced(const DispatchConfig& config, const device::BackendInf
   return {};
 }
 
-// The route of the code that is compiled before a grid is known.
 plan::Route first_route(const check::CheckedProgram& program, const DispatchConfig& config,
                         const device::Capabilities& can) {
-  if (!plan::contains_grid_barrier(program)) return plan::Route::Native;
-  if (can.cooperative_grid_barrier)
-    return config.checked.value_or(false) && !can.whole_programs ? plan::Route::Virtual
-                                                                 : plan::Route::Native;
-  return can.resident_buffers ? plan::Route::Resident : plan::Route::Host;
+  return pipeline::first_route(program, config.checked.value_or(false), can);
 }
 
 }  // namespace

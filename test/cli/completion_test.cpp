@@ -37,9 +37,9 @@ std::string script_for(const std::string& shell) {
 TEST(Completion, EveryScriptKnowsEveryCommand) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const std::string script = script_for(shell);
-    for (const char* word :
-         {"check", "fmt", "print", "plan", "resident", "explain", "devices", "doctor", "version",
-          "completion", "warnings-as-errors", "V070", "bytes", "always", ".vyre"})
+    for (const char* word : {"check", "fmt", "print", "plan", "resident", "explain", "devices",
+                             "doctor", "version", "completion", "compile", "verify", "spirv",
+                             "warnings-as-errors", "V070", "bytes", "always", ".vyre"})
       EXPECT_THAT(script, HasSubstr(word)) << shell;
   }
 }
@@ -84,9 +84,12 @@ TEST_F(BashCompletion, IsBash) {
 }
 
 TEST_F(BashCompletion, CommandsAndOptions) {
-  EXPECT_THAT(offered({""}), ElementsAre("cache", "check", "completion", "devices", "doctor",
-                                         "explain", "fmt", "plan", "print", "run", "version"));
-  EXPECT_THAT(offered({"c"}), ElementsAre("cache", "check", "completion"));
+  EXPECT_THAT(offered({""}),
+              ElementsAre("cache", "check", "compile", "completion", "devices", "doctor", "explain",
+                          "fmt", "plan", "print", "run", "verify", "version"));
+  EXPECT_THAT(offered({"c"}), ElementsAre("cache", "check", "compile", "completion"));
+  EXPECT_THAT(offered({"compile", "--emit", ""}),
+              ElementsAre("asm", "cubin", "llvm", "ptx", "spirv"));
   EXPECT_THAT(offered({"--color", "never", "pr"}), ElementsAre("print"));
   EXPECT_THAT(offered({"--v"}), ElementsAre("--version"));
   EXPECT_THAT(offered({"fmt", "--"}),
@@ -143,7 +146,7 @@ TEST(FishCompletion, LoadsAndOffers) {
       words.push_back(each.substr(0, each.find('\t')));
     return words;
   };
-  EXPECT_THAT(offered("vyre c"), ElementsAre("cache", "check", "completion"));
+  EXPECT_THAT(offered("vyre c"), ElementsAre("cache", "check", "compile", "completion"));
   EXPECT_THAT(offered("vyre print --as "), ElementsAre("bytes", "json", "text"));
   EXPECT_THAT(offered("vyre explain V07"), ElementsAre("V070", "V071", "V072", "V073"));
   EXPECT_THAT(offered("vyre fmt --w"), ElementsAre("--write"));

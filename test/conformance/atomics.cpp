@@ -164,19 +164,20 @@ void add_own(std::vector<Case>& cases, AtomicOp op, Type type) {
     for (const bool used : {true, false}) {
       if (!used && op == AtomicOp::Load) continue;
       std::string body = calls(op, shared ? "s[lid.x]" : "m[i]", used);
-      cases.push_back({.name = fmt::format("{}_{}{}{}", name_of(op), name_of(type),
-                                           shared ? "_shared" : "", used ? "" : "_unused"),
-                       .text = fill(shared ? kOwnShared : kOwnBuffer,
-                                    {{"$T", name_of(type)}, {"$CALLS", body}}),
-                       .inputs = {{"v", elements(type, v)},
-                                  {"e", elements(type, e)},
-                                  {"m", elements(type, m)}}});
+      cases.push_back(
+          {.name = fmt::format("{}_{}{}{}", name_of(op), name_of(type), shared ? "_shared" : "",
+                               used ? "" : "_unused"),
+           .text =
+               fill(shared ? kOwnShared : kOwnBuffer, {{"$T", name_of(type)}, {"$CALLS", body}}),
+           .inputs = {
+               {"v", elements(type, v)}, {"e", elements(type, e)}, {"m", elements(type, m)}}});
     }
 }
 
 void add_many(std::vector<Case>& cases, AtomicOp op, Type type) {
   const bool commutes = op <= AtomicOp::Xor;
-  if (!commutes && op != AtomicOp::Nand && op != AtomicOp::Exchange && op != AtomicOp::Store) return;
+  if (!commutes && op != AtomicOp::Nand && op != AtomicOp::Exchange && op != AtomicOp::Store)
+    return;
   // Sums of small whole numbers are exact in any order.
   std::vector<uint64_t> values = random_values(type, 300, 9);
   if (type == Type::F32)
@@ -186,16 +187,15 @@ void add_many(std::vector<Case>& cases, AtomicOp op, Type type) {
                                         : elements(type, random_values(type, 3, 10));
   for (const MemoryOrder order : orders_of(op))
     for (const bool shared : {false, true})
-      cases.push_back(
-          {.name = fmt::format("{}_{}_many{}_{}", name_of(op), name_of(type),
-                               shared ? "_shared" : "", name_of(order)),
-           .text = fill(shared ? kManyShared : kManyBuffer,
-                        {{"$T", name_of(type)},
-                         {"$F", name_of(op)},
-                         // All lanes the same where the order would show.
-                         {"$V", commutes ? "v[gid.x]" : "v[5]"},
-                         {"$ORDER", fmt::format(", {}", name_of(order))}}),
-           .inputs = {{"v", elements(type, values)}, {"m", start}}});
+      cases.push_back({.name = fmt::format("{}_{}_many{}_{}", name_of(op), name_of(type),
+                                           shared ? "_shared" : "", name_of(order)),
+                       .text = fill(shared ? kManyShared : kManyBuffer,
+                                    {{"$T", name_of(type)},
+                                     {"$F", name_of(op)},
+                                     // All lanes the same where the order would show.
+                                     {"$V", commutes ? "v[gid.x]" : "v[5]"},
+                                     {"$ORDER", fmt::format(", {}", name_of(order))}}),
+                       .inputs = {{"v", elements(type, values)}, {"m", start}}});
 }
 
 }  // namespace

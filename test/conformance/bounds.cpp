@@ -19,9 +19,9 @@ constexpr uint32_t kSize = 10;  // elements of whatever is accessed
 
 // Bad ones, and two good ones so that something can be seen to happen.
 std::vector<uint64_t> indices(Type type) {
-  std::vector<uint64_t> all = {0,           0xFFFF'FFFF, kSize,  kSize + 1,  0x8000'0000,
+  std::vector<uint64_t> all = {0,           0xFFFF'FFFF, kSize,       kSize + 1,   0x8000'0000,
                                0x7FFF'FFFF, 3,           0x4000'0000, 0xFFFF'FFFE, kSize - 1,
-                               0x4000'0003, 0x2000'0003, 0xC000'0000, 256, 65536};
+                               0x4000'0003, 0x2000'0003, 0xC000'0000, 256,         65536};
   if (bits_of(type) == 64)
     all.insert(all.end(), {0x1'0000'0000, 0x1'0000'0003, 0x8000'0000'0000'0000,
                            0xFFFF'FFFF'FFFF'FFFF, 0x7FFF'FFFF'FFFF'FFFF, 0xFFFF'FFFF'0000'0003,
@@ -57,18 +57,20 @@ std::vector<Access> accesses(Type type) {
        fmt::format("  if i < {0} {{\n    s[i] = m[i];\n  }}\n  barrier workgroup;\n"
                    "  s[k] {1} v;\n  barrier workgroup;\n  o[i] = s[i % {0}];\n",
                    kSize, plus)},
-      {"function", fmt::format("  inout m : {0}[];\n  fn get(b : buffer {0}[], n : $I) -> {1} {{\n"
-                               "    return b[n];\n  }}\n",
-                               t, w),
+      {"function",
+       fmt::format("  inout m : {0}[];\n  fn get(b : buffer {0}[], n : $I) -> {1} {{\n"
+                   "    return b[n];\n  }}\n",
+                   t, w),
        "  o[i] = get(m, k);\n"}};
   if (!is_storage(type)) {
     const std::string zero = type == Type::Bool ? "true" : "1";
     const std::string one = type == Type::Bool ? "false" : "2";
-    all.push_back({"table",
-                   fmt::format("  in m : {0}[];\n  const Table : {0}[] = {{ {1}, {2}, {1}, {2}, {1}, "
-                               "{2}, {1}, {2}, {1}, {2} }};\n",
-                               t, zero, one),
-                   "  o[i] = Table[k];\n  if i == 1000 {\n    o[i] = m[i];\n  }\n"});
+    all.push_back(
+        {"table",
+         fmt::format("  in m : {0}[];\n  const Table : {0}[] = {{ {1}, {2}, {1}, {2}, {1}, "
+                     "{2}, {1}, {2}, {1}, {2} }};\n",
+                     t, zero, one),
+         "  o[i] = Table[k];\n  if i == 1000 {\n    o[i] = m[i];\n  }\n"});
     all.push_back({"array_load", fmt::format("  in m : {}[];\n", t),
                    fmt::format("  var p : {}[{}];\n  for n in 0 .. {} {{\n    p[n] = m[n];\n  }}\n"
                                "  o[i] = p[k];\n",
@@ -94,12 +96,13 @@ std::vector<Access> accesses(Type type) {
                                            : fmt::format("  o[i] = {};\n", call)});
       std::string shared = call;
       shared.replace(shared.find("m[k]"), 4, "s[k]");
-      all.push_back({std::string(name_of(op)) + "_shared",
-                     fmt::format("  in m : {0}[];\n  shared s : {0}[{1}];\n", t, kSize),
-                     fmt::format("  if i < {} {{\n    s[i] = m[i];\n  }}\n  barrier workgroup;\n", kSize) +
-                         (op == AtomicOp::Store ? fmt::format("  {};\n  o[i] = v;\n", shared)
-                                                : fmt::format("  o[i] = {};\n", shared)) +
-                         fmt::format("  barrier workgroup;\n  o[i + 64] = s[i % {}];\n", kSize)});
+      all.push_back(
+          {std::string(name_of(op)) + "_shared",
+           fmt::format("  in m : {0}[];\n  shared s : {0}[{1}];\n", t, kSize),
+           fmt::format("  if i < {} {{\n    s[i] = m[i];\n  }}\n  barrier workgroup;\n", kSize) +
+               (op == AtomicOp::Store ? fmt::format("  {};\n  o[i] = v;\n", shared)
+                                      : fmt::format("  o[i] = {};\n", shared)) +
+               fmt::format("  barrier workgroup;\n  o[i + 64] = s[i % {}];\n", kSize)});
     }
   return all;
 }
@@ -116,7 +119,7 @@ std::vector<Input> inputs_of(Type type, Type index, std::span<const uint64_t> at
   // A value that is not 0 for every lane, and indices that are bad for lanes that have none.
   std::vector<uint64_t> values;
   for (uint64_t i = 0; i < 64; ++i)
-    values.push_back(type == Type::Bool ? 1
+    values.push_back(type == Type::Bool  ? 1
                      : type == Type::F32 ? 0x3F80'0000 + (i << 16)
                      : type == Type::F64 ? 0x3FF0'0000'0000'0000 + (i << 44)
                                          : 17 + i);
@@ -255,13 +258,14 @@ void add_affine(std::vector<Case>& cases) {
                      .inputs = {{"size", bytes_of<uint32_t>({w, h})}, {"a", bytes_of(values)}},
                      .guarded = true});
   }
-  for (const auto& [w, s] : {std::pair{1U, 1U}, {16U, 15U}, {32U, 32U}, {33U, 40U}, {64U, 1U}, {100U, 99U}}) {
+  for (const auto& [w, s] :
+       {std::pair{1U, 1U}, {16U, 15U}, {32U, 32U}, {33U, 40U}, {64U, 1U}, {100U, 99U}}) {
     std::vector<uint32_t> values(size_t{w} * 3);
     for (uint32_t i = 0; i < values.size(); ++i) values[i] = i * 101 + 1;
-    cases.push_back({.name = fmt::format("bounds_affine_shared_{}_of_{}", w, s),
-                     .text = fill(kAffineShared,
-                                  {{"$W", std::to_string(w)}, {"$S", std::to_string(s)}}),
-                     .inputs = {{"a", bytes_of(values)}}});
+    cases.push_back(
+        {.name = fmt::format("bounds_affine_shared_{}_of_{}", w, s),
+         .text = fill(kAffineShared, {{"$W", std::to_string(w)}, {"$S", std::to_string(s)}}),
+         .inputs = {{"a", bytes_of(values)}}});
   }
 }
 
@@ -303,10 +307,10 @@ std::vector<Case> bounds_cases() {
         // Every kind of index meets u32; the others take turns.
         const size_t turn = (access.name.size() + static_cast<size_t>(type)) % 4;
         if (type != Type::U32 && index != Type::U32 && index != kIntegers[turn]) continue;
-        cases.push_back({.name = fmt::format("bounds_{}_{}_by_{}", access.name, name_of(type),
-                                             name_of(index)),
-                         .text = text_of(access, type, index),
-                         .inputs = inputs_of(type, index, indices(index))});
+        cases.push_back(
+            {.name = fmt::format("bounds_{}_{}_by_{}", access.name, name_of(type), name_of(index)),
+             .text = text_of(access, type, index),
+             .inputs = inputs_of(type, index, indices(index))});
       }
   add_affine(cases);
   add_copies(cases);

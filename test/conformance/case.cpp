@@ -23,17 +23,37 @@ std::vector<uint64_t> corner_values(Type type) {
     case Type::Bool: return {0, 1};
     case Type::U32:
     case Type::I32:
-      return {0,          1,          2,          3,          7,          31,         32,
-              33,         64,         0x7F,       0xFF,       0x100,      0xFFFF,     0x1'0000,
-              0x00FF'FFFF, 0x0100'0001, 0x7FFF'FFFE, 0x7FFF'FFFF, 0x8000'0000, 0x8000'0001,
-              0xFFFF'FF80, 0xFFFF'FFFD, 0xFFFF'FFFE, 0xFFFF'FFFF, 0x1234'5678, 0xDEAD'BEEF};
+      return {0,           1,           2,           3,           7,           31,
+              32,          33,          64,          0x7F,        0xFF,        0x100,
+              0xFFFF,      0x1'0000,    0x00FF'FFFF, 0x0100'0001, 0x7FFF'FFFE, 0x7FFF'FFFF,
+              0x8000'0000, 0x8000'0001, 0xFFFF'FF80, 0xFFFF'FFFD, 0xFFFF'FFFE, 0xFFFF'FFFF,
+              0x1234'5678, 0xDEAD'BEEF};
     case Type::U64:
     case Type::I64:
-      return {0, 1, 2, 7, 31, 63, 64, 65, 0xFF, 0x7FFF'FFFF, 0x8000'0000, 0xFFFF'FFFF,
-              0x1'0000'0000, 0x001F'FFFF'FFFF'FFFF, 0x0020'0000'0000'0001, 0x7FFF'FFFF'FFFF'FFFE,
-              0x7FFF'FFFF'FFFF'FFFF, 0x8000'0000'0000'0000, 0x8000'0000'0000'0001,
-              0xFFFF'FFFF'8000'0000, 0xFFFF'FFFF'FFFF'FFFE, 0xFFFF'FFFF'FFFF'FFFF,
-              0x0123'4567'89AB'CDEF, 0xFFFF'FF80'0000'0001};
+      return {0,
+              1,
+              2,
+              7,
+              31,
+              63,
+              64,
+              65,
+              0xFF,
+              0x7FFF'FFFF,
+              0x8000'0000,
+              0xFFFF'FFFF,
+              0x1'0000'0000,
+              0x001F'FFFF'FFFF'FFFF,
+              0x0020'0000'0000'0001,
+              0x7FFF'FFFF'FFFF'FFFE,
+              0x7FFF'FFFF'FFFF'FFFF,
+              0x8000'0000'0000'0000,
+              0x8000'0000'0000'0001,
+              0xFFFF'FFFF'8000'0000,
+              0xFFFF'FFFF'FFFF'FFFE,
+              0xFFFF'FFFF'FFFF'FFFF,
+              0x0123'4567'89AB'CDEF,
+              0xFFFF'FF80'0000'0001};
     case Type::F32:
       return {0x0000'0000, 0x8000'0000, 0x0000'0001, 0x8000'0001, 0x007F'FFFF, 0x0080'0000,
               0x8080'0000, 0x3F80'0000, 0xBF80'0000, 0x3F80'0001, 0x3F7F'FFFF, 0x3F00'0000,

@@ -43,9 +43,9 @@ struct Case {
   uint32_t iterations = 1;  // passes over the whole program
   // What the dispatch must end with on the oracle, too, so that a case keeps its meaning.
   std::optional<ErrorCode> error{};
-  bool racy = false;        // on purpose; the outcome is the same all the same
+  bool racy = false;         // on purpose; the outcome is the same all the same
   bool passes_vary = false;  // how often a fixpoint is passed depends on the order of lanes
-  bool exact_nans = false;  // outputs are copies, so the bits of NaNs count
+  bool exact_nans = false;   // outputs are copies, so the bits of NaNs count
   // Also on the devices of a backend that differ only in their way through grid barriers.
   bool every_route = false;
   // Inputs lie right before and right behind memory that must not be touched.
@@ -84,15 +84,15 @@ inline constexpr ir::Type kElements[] = {
     ir::Type::F32,  ir::Type::F64, ir::Type::U8,  ir::Type::I8,  ir::Type::U16,
     ir::Type::I16,  ir::Type::F16, ir::Type::BF16};
 
-std::vector<Case> file_cases();       // examples/, test/plan/programs, test/conformance/programs
-std::vector<Case> operator_cases();   // operators, functions and conversions on corner values
-std::vector<Case> maths_cases();      // the mathematical library
-std::vector<Case> storage_cases();    // element types in memory
-std::vector<Case> atomic_cases();     // atomics
-std::vector<Case> subgroup_cases();   // subgroup operations
-std::vector<Case> bounds_cases();     // accesses out of bounds
-std::vector<Case> checked_cases();    // the same in checked mode
-std::vector<Case> grid_cases();       // shapes of grids, workgroups and buffers
+std::vector<Case> file_cases();      // examples/, test/plan/programs, test/conformance/programs
+std::vector<Case> operator_cases();  // operators, functions and conversions on corner values
+std::vector<Case> maths_cases();     // the mathematical library
+std::vector<Case> storage_cases();   // element types in memory
+std::vector<Case> atomic_cases();    // atomics
+std::vector<Case> subgroup_cases();  // subgroup operations
+std::vector<Case> bounds_cases();    // accesses out of bounds
+std::vector<Case> checked_cases();   // the same in checked mode
+std::vector<Case> grid_cases();      // shapes of grids, workgroups and buffers
 std::vector<Case> all_cases();
 
 }  // namespace vyre::conformance

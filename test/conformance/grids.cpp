@@ -118,36 +118,39 @@ void add_ids(std::vector<Case>& cases) {
                      .grid = shape.grid});
   }
   // `over` rounds up; the lanes past the end run.
-  for (const auto& [over, workgroups] : {std::pair{"over 100;", 7U}, {"over 5, 3;", 3U},
-                                         {"over 17, 2, 3;", 12U}, {"over 0;", 0U}, {"over 0, 7;", 0U}})
-    cases.push_back(
-        {.name = fmt::format("ids_{}", fill(over, {{" ", "_"}, {",", ""}, {";", ""}})),
-         .text = fill(kIds, {{"$SIZE", "16"},
-                             {"$OVER", over},
-                             {"$COUNT", std::to_string(workgroups * 16 * 15 + 2)},
-                             {"$LANES", std::to_string(workgroups * 16 + 2)}})});
+  for (const auto& [over, workgroups] : {std::pair{"over 100;", 7U},
+                                         {"over 5, 3;", 3U},
+                                         {"over 17, 2, 3;", 12U},
+                                         {"over 0;", 0U},
+                                         {"over 0, 7;", 0U}})
+    cases.push_back({.name = fmt::format("ids_{}", fill(over, {{" ", "_"}, {",", ""}, {";", ""}})),
+                     .text = fill(kIds, {{"$SIZE", "16"},
+                                         {"$OVER", over},
+                                         {"$COUNT", std::to_string(workgroups * 16 * 15 + 2)},
+                                         {"$LANES", std::to_string(workgroups * 16 + 2)}})});
 }
 
 void add_sizes(std::vector<Case>& cases) {
-  for (const uint32_t count : {0U, 1U, 2U, 31U, 32U, 33U, 63U, 64U, 65U, 127U, 129U, 1000U, 4096U}) {
+  for (const uint32_t count :
+       {0U, 1U, 2U, 31U, 32U, 33U, 63U, 64U, 65U, 127U, 129U, 1000U, 4096U}) {
     for (const ir::Type type : {ir::Type::U32, ir::Type::F32, ir::Type::U64, ir::Type::F64}) {
       if (count > 65 && type != ir::Type::F32) continue;
-      cases.push_back(
-          {.name = fmt::format("size_{}_{}", count, ir::name_of(type)),
-           .text = fill(kElementwise, {{"$T", ir::name_of(type)}}),
-           .inputs = {{"a", elements(type, random_values(type, count, 12))},
-                      {"b", elements(type, random_values(type, count, 13))},
-                      {"p", elements(type, random_values(type, count, 14))}},
-           .every_route = count == 65,
-           .guarded = true});
+      cases.push_back({.name = fmt::format("size_{}_{}", count, ir::name_of(type)),
+                       .text = fill(kElementwise, {{"$T", ir::name_of(type)}}),
+                       .inputs = {{"a", elements(type, random_values(type, count, 12))},
+                                  {"b", elements(type, random_values(type, count, 13))},
+                                  {"p", elements(type, random_values(type, count, 14))}},
+                       .every_route = count == 65,
+                       .guarded = true});
     }
     // Lengths that differ: the shorter ones end early.
-    cases.push_back({.name = fmt::format("size_{}_and_others", count),
-                     .text = fill(kElementwise, {{"$T", "f32"}}),
-                     .inputs = {{"a", elements(ir::Type::F32, random_values(ir::Type::F32, count, 12))},
-                                {"b", elements(ir::Type::F32, random_values(ir::Type::F32, count / 2, 13))},
-                                {"p", elements(ir::Type::F32, random_values(ir::Type::F32, count + 70, 14))}},
-                     .guarded = true});
+    cases.push_back(
+        {.name = fmt::format("size_{}_and_others", count),
+         .text = fill(kElementwise, {{"$T", "f32"}}),
+         .inputs = {{"a", elements(ir::Type::F32, random_values(ir::Type::F32, count, 12))},
+                    {"b", elements(ir::Type::F32, random_values(ir::Type::F32, count / 2, 13))},
+                    {"p", elements(ir::Type::F32, random_values(ir::Type::F32, count + 70, 14))}},
+         .guarded = true});
   }
   // Another workgroup than the program's.
   for (const uint32_t size : {1U, 3U, 32U, 100U, 256U})
@@ -169,8 +172,12 @@ std::vector<Case> grid_cases() {
   std::vector<Case> cases;
   add_ids(cases);
   add_sizes(cases);
-  for (const auto& [size, groups] : {std::pair{"1", 40U}, {"7", 30U}, {"64", 100U}, {"100", 20U},
-                                     {"8, 5", 20U}, {"3, 4, 5", 9U}})
+  for (const auto& [size, groups] : {std::pair{"1", 40U},
+                                     {"7", 30U},
+                                     {"64", 100U},
+                                     {"100", 20U},
+                                     {"8, 5", 20U},
+                                     {"3, 4, 5", 9U}})
     cases.push_back({.name = fmt::format("shared_zero_{}", fill(size, {{", ", "x"}})),
                      .text = fill(kShared, {{"$SIZE", size}}),
                      .grid = check::Axes{groups, 1, 1}});

@@ -14,7 +14,7 @@ enum class Edge : uint8_t { End, Start };
 
 class GuardedBytes {
  public:
-  // A copy of `bytes`; the caller's end if there is no memory.
+  // A copy of `bytes`; without memory for it the process ends.
   GuardedBytes(std::span<const std::byte> bytes, Edge edge);
   GuardedBytes(GuardedBytes&& other) noexcept;
   GuardedBytes(const GuardedBytes&) = delete;

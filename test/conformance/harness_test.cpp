@@ -2,12 +2,15 @@
 // What the conformance tests themselves promise: a wrong device is found, an expected failure that
 // passes fails, guard pages guard.
 #include <algorithm>
+#include <functional>
+#include <memory>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "conformance/guard.hpp"
 #include "conformance/judge.hpp"
+#include "vyre/backend/null.hpp"
 #include "vyre/backend/reference.hpp"
 
 namespace vyre::conformance {
@@ -17,9 +20,10 @@ using ::testing::HasSubstr;
 
 // Gives another value in another order of lanes: to the oracle, such a device is wrong.
 const Case kOrderShows = {.name = "order_shows",
-                          .text = "program order_shows {\n  workgroup 4;\n  over 8;\n"
-                                  "  out o : u32[8];\n  out n : f32[1];\n  shared s : u32[1];\n"
-                                  "  o[gid.x] = atomic_add(s[0], 1);\n}\n"};
+                          .text =
+                              "program order_shows {\n  workgroup 4;\n  over 8;\n"
+                              "  out o : u32[8];\n  out n : f32[1];\n  shared s : u32[1];\n"
+                              "  o[gid.x] = atomic_add(s[0], 1);\n}\n"};
 
 run::Device device_with(const backend::ReferenceOptions& options) {
   return run::Device::over(*backend::open_reference(options), {.cache_directory = {}});
@@ -35,8 +39,9 @@ TEST(Harness, FindsAWrongDevice) {
 
 TEST(Harness, FindsAnErrorOfAnotherLane) {
   Case one = kOrderShows;
-  one.text = "program p {\n  workgroup 4;\n  over 8;\n  out o : u32[8];\n  shared s : u32[1];\n"
-             "  if atomic_add(s[0], 1) == 1 {\n    trap(4, 9);\n  }\n  o[gid.x] = 1;\n}\n";
+  one.text =
+      "program p {\n  workgroup 4;\n  over 8;\n  out o : u32[8];\n  shared s : u32[1];\n"
+      "  if atomic_add(s[0], 1) == 1 {\n    trap(4, 9);\n  }\n  o[gid.x] = 1;\n}\n";
   one.error = ErrorCode::Trapped;
   EXPECT_EQ(judge_on(one, device_with({})).verdict, Verdict::Pass);
   const Judgement wrong = judge_on(one, device_with({.schedule = oracle::Schedule::Reversed}));
@@ -78,6 +83,30 @@ TEST(Harness, UnavailableIsNotPassed) {
   EXPECT_EQ(judgement.text, "no driver library");
 }
 
+run::Device device_without(const std::function<void(device::Capabilities&)>& change) {
+  backend::NullOptions options;
+  change(options.info.capabilities);
+  return run::Device::over(std::make_shared<backend::NullBackend>(std::move(options)),
+                           {.cache_directory = {}});
+}
+
+TEST(Harness, UnsupportedIsNotPassed) {
+  Case one{.name = "wide",
+           .text = "program wide {\n  workgroup 4;\n  out o : u64[4];\n  o[gid.x] = 1;\n}\n"};
+  const Judgement wide =
+      judge_on(one, device_without([](device::Capabilities& can) { can.i64 = false; }));
+  EXPECT_EQ(wide.verdict, Verdict::Unsupported);
+  EXPECT_THAT(wide.text, HasSubstr("64-bit integers (i64)"));
+  one.text = "program real {\n  workgroup 4;\n  out o : f32[4];\n  o[gid.x] = 1.5;\n}\n";
+  const Judgement inexact =
+      judge_on(one, device_without([](device::Capabilities& can) { can.strict_f32 = false; }));
+  EXPECT_EQ(inexact.verdict, Verdict::Unsupported);
+  EXPECT_EQ(inexact.text, "strict_f32 is false");
+  // A device that runs nothing, and promises all.
+  EXPECT_EQ(judge_on(one, device_without([](device::Capabilities&) {})).text,
+            "o[0] is 0 instead of 1.5; 4 elements differ");
+}
+
 TEST(Harness, NamesAreUniqueAndPlain) {
   std::vector<std::string> names;
   for (const Case& one : all_cases()) {
@@ -95,7 +124,9 @@ TEST(Harness, NamesAreUniqueAndPlain) {
 TEST(HarnessDeathTest, GuardPagesGuard) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const Bytes bytes = bytes_of<uint32_t>({1, 2, 3});
-  const auto touch = [](const std::byte* at) { return *static_cast<const volatile std::byte*>(at); };
+  const auto touch = [](const std::byte* at) {
+    return *static_cast<const volatile std::byte*>(at);
+  };
   const GuardedBytes end(bytes, Edge::End);
   EXPECT_TRUE(std::ranges::equal(end.bytes(), bytes));
   EXPECT_DEATH((void)touch(end.bytes().data() + end.bytes().size()), "");

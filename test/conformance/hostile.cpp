@@ -31,15 +31,16 @@ struct Hostile {
 };
 
 std::string program(std::string_view body) {
-  return fmt::format("program p {{\n  workgroup 64;\n  inout b : u32[];\n  shared s : u32[64];\n{}\n}}\n",
-                     body);
+  return fmt::format(
+      "program p {{\n  workgroup 64;\n  inout b : u32[];\n  shared s : u32[64];\n{}\n}}\n", body);
 }
 
 std::vector<Hostile> endless() {
   // Functions that call two functions that call two functions ...
   std::string nest = "  fn f0(v : buffer u32[]) {\n    atomic_add(v[0], 1);\n  }\n";
   for (int i = 1; i < 12; ++i)
-    nest += fmt::format("  fn f{0}(v : buffer u32[]) {{\n    f{1}(v);\n    f{1}(v);\n  }}\n", i, i - 1);
+    nest +=
+        fmt::format("  fn f{0}(v : buffer u32[]) {{\n    f{1}(v);\n    f{1}(v);\n  }}\n", i, i - 1);
   return {
       {"while_true", program("  while true {\n  }\n  b[0] = s[0];")},
       {"while_true_counts",
@@ -48,38 +49,44 @@ std::vector<Hostile> endless() {
       {"while_one_lane",
        program("  if gid.x == 5 {\n    while b[1] == 0 {\n      b[2] += s[1];\n    }\n  }")},
       {"waits_for_another_lane",
-       program("  if lid.x == 0 {\n    while atomic_load(s[0]) == 0 {\n    }\n  }\n  if lid.x == 63 "
-               "{\n    while atomic_load(s[1]) == 0 {\n    }\n  }\n  atomic_add(b[0], 1);")},
+       program(
+           "  if lid.x == 0 {\n    while atomic_load(s[0]) == 0 {\n    }\n  }\n  if lid.x == 63 "
+           "{\n    while atomic_load(s[1]) == 0 {\n    }\n  }\n  atomic_add(b[0], 1);")},
       {"long_for",
-       program("  for i in 0 .. 0xFFFFFFFF {\n    for j in 0 .. 0xFFFFFFFF {\n      b[gid.x] += i ^ "
-               "j;\n      s[0] = 1;\n    }\n  }")},
+       program(
+           "  for i in 0 .. 0xFFFFFFFF {\n    for j in 0 .. 0xFFFFFFFF {\n      b[gid.x] += i ^ "
+           "j;\n      s[0] = 1;\n    }\n  }")},
       {"wide_for",
        program("  var x = 0;\n  for i in 0 .. 0x7FFFFFFFFFFFFFFFi64 {\n    x ^= i as u32;\n  }\n  "
                "b[gid.x] = x + s[0];")},
-      {"unused_result", program("  var x = 1;\n  while x != 0 {\n    x = x * 3 | 1;\n  }\n  b[0] = s[0];")},
+      {"unused_result",
+       program("  var x = 1;\n  while x != 0 {\n    x = x * 3 | 1;\n  }\n  b[0] = s[0];")},
       {"many_lanes",
-       program("  var x = gid.x;\n  for i in 0 .. 100000 {\n    x = x * 1664525 + b[x & 3];\n  }\n  "
-               "b[x & 1023] = s[0];"),
+       program(
+           "  var x = gid.x;\n  for i in 0 .. 100000 {\n    x = x * 1664525 + b[x & 3];\n  }\n  "
+           "b[x & 1023] = s[0];"),
        check::Axes{60'000'000, 1, 1}},
       {"workgroup_barrier",
-       program("  while workgroup_load(s[0]) == 0 {\n    s[lid.x | 1] += 1;\n    barrier workgroup;\n  "
-               "}\n  b[0] = 1;")},
+       program(
+           "  while workgroup_load(s[0]) == 0 {\n    s[lid.x | 1] += 1;\n    barrier workgroup;\n  "
+           "}\n  b[0] = 1;")},
       {"workgroup_barrier_true",
        program("  while true {\n    s[lid.x] += 1;\n    barrier workgroup;\n    b[gid.x] = s[63 - "
                "lid.x];\n  }")},
       {"grid_barrier",
-       program("  while grid_load(b[0]) == 0 {\n    b[gid.x | 1] += 1;\n    barrier grid;\n    s[0] = "
-               "1;\n  }")},
+       program(
+           "  while grid_load(b[0]) == 0 {\n    b[gid.x | 1] += 1;\n    barrier grid;\n    s[0] = "
+           "1;\n  }")},
       {"grid_barrier_true",
        program("  while true {\n    atomic_add(b[1], 1);\n    barrier grid;\n    s[0] = 1;\n  }"),
        check::Axes{4, 1, 1}},
-      {"fixpoint",
-       program("  fixpoint max 4000000000 over (b) {\n    b[gid.x] += s[0] + 1;\n  }")},
-      {"call_nest", fill(program("$NEST\n  while true {\n    f11(b);\n    s[0] = 1;\n  }"),
-                         {{"$NEST", nest}})},
+      {"fixpoint", program("  fixpoint max 4000000000 over (b) {\n    b[gid.x] += s[0] + 1;\n  }")},
+      {"call_nest",
+       fill(program("$NEST\n  while true {\n    f11(b);\n    s[0] = 1;\n  }"), {{"$NEST", nest}})},
       {"nested_fixpoints",
-       program("  fixpoint max 100000 over (b) {\n    fixpoint max 100000 over (b) {\n      b[gid.x] "
-               "+= 1;\n    }\n    s[0] = 1;\n  }")},
+       program(
+           "  fixpoint max 100000 over (b) {\n    fixpoint max 100000 over (b) {\n      b[gid.x] "
+           "+= 1;\n    }\n    s[0] = 1;\n  }")},
   };
 }
 
@@ -172,16 +179,23 @@ std::vector<Excessive> excessive() {
   return {
       {"too_many_lanes", program("  b[gid.x] = s[0];"), check::Axes{0x7FFF'FFFF, 2, 1}},
       {"too_many_groups", program("  b[gid.x] = s[0];"), check::Axes{0x8000'0000, 1, 1}},
-      {"over_too_much", "program p { workgroup 64; over 0xFFFFFFFFu64 * 1024; inout b : u32[]; b[0] = 1; }"},
+      {"over_too_much",
+       "program p { workgroup 64; over 0xFFFFFFFFu64 * 1024; inout b : u32[]; b[0] = 1; }"},
       {"huge_output",
-       "program p { workgroup 64; in b : u32[]; out o : u32[] @count(len(b) as u64 << 40); o[0] = b[0]; }"},
-      {"call_bomb", "program p { workgroup 64; inout b : u32[]; " + calls + "g39(b); }", {},
+       "program p { workgroup 64; in b : u32[]; out o : u32[] @count(len(b) as u64 << 40); o[0] = "
+       "b[0]; }"},
+      {"call_bomb",
+       "program p { workgroup 64; inout b : u32[]; " + calls + "g39(b); }",
+       {},
        ErrorCode::InvalidProgram},
       {"deep_blocks",
        "program p { workgroup 64; inout b : u32[]; " + std::string(200, '{') + " b[0] = 1; " +
            std::string(200, '}') + " }",
-       {}, ErrorCode::InvalidProgram},
-      {"huge_shared", "program p { workgroup 64; inout b : u32[]; shared s : u64[400000000]; b[0] = s[1] as u32; }"},
+       {},
+       ErrorCode::InvalidProgram},
+      {"huge_shared",
+       "program p { workgroup 64; inout b : u32[]; shared s : u64[400000000]; b[0] = s[1] as u32; "
+       "}"},
   };
 }
 
@@ -256,10 +270,9 @@ class UnrollTest : public HostileTest {
 
 template <class Test, class... Arguments>
 void add(const Subject& subject, const std::string& name, Arguments... arguments) {
-  testing::RegisterTest(suite_name(subject).c_str(), name.c_str(), nullptr, nullptr, __FILE__,
-                        __LINE__, [&subject, arguments...]() -> testing::Test* {
-                          return new Test(subject, arguments...);
-                        });
+  testing::RegisterTest(
+      suite_name(subject).c_str(), name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+      [&subject, arguments...]() -> testing::Test* { return new Test(subject, arguments...); });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "conformance/judge.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <regex>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "cli/compare.hpp"
+#include "codegen/codegen.hpp"
 #include "conformance/guard.hpp"
 #include "generator/schedules.hpp"
 #include "plan/programs.hpp"
@@ -24,8 +26,7 @@ using namespace ir;
 namespace {
 
 Error error_of(ErrorCode code, std::string message) {
-  return {
-      .code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
+  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
 }
 
 // What two dispatches have to say alike about an error. What a device or a limit of it says is its
@@ -34,17 +35,15 @@ std::string said(const Error& error) {
   std::string text(name_of(error.code));
   if (error.code != ErrorCode::Trapped && error.code != ErrorCode::OutOfBounds) return text;
   // Two locals of one name that meet in a segment are called x and x_2 there.
-  return fmt::format(
-      "{} {} at {}:{}", text,
-      std::regex_replace(error.message, std::regex("`(\\w+?)_\\d+`"), "`$1`"), error.at.line,
-      error.at.column);
+  return fmt::format("{} {} at {}:{}", text,
+                     std::regex_replace(error.message, std::regex("`(\\w+?)_\\d+`"), "`$1`"),
+                     error.at.line, error.at.column);
 }
 
 // Devices that do not promise exact floats cannot be asked for bits.
 std::string float_gap(const check::CheckedProgram& checked, const device::Capabilities& can) {
-  const bool floats = std::ranges::any_of(checked.expr_types, [](const std::optional<Type>& t) {
-    return t && is_float(*t);
-  });
+  const bool floats = std::ranges::any_of(
+      checked.expr_types, [](const std::optional<Type>& t) { return t && is_float(*t); });
   if (!floats) return "";
   if (!can.strict_f32) return "strict_f32 is false";
   if (!can.f32_subnormals) return "f32_subnormals is false";
@@ -77,8 +76,8 @@ class Dispatch {
         [this](std::span<const TrapReport> reports, HandlerBuffers& buffers) {
           return generator::handle_resume(prepared_.checked.program, reports, buffers);
         });
-    auto compiled = device_.compile(
-        std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
+    auto compiled =
+        device_.compile(std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
     if (!compiled) return std::unexpected(compiled.error());
     if (auto ok = make_arguments(edge); !ok) return std::unexpected(ok.error());
     std::vector<const run::Buffer*> outputs;
@@ -121,11 +120,12 @@ class Dispatch {
       buffers_.push_back(std::move(*buffer));
       arguments_.emplace_back(buffers_.back());
     }
-    if (edge && resident) return make_results(host);
+    if (edge && resident) return make_results(host, *edge);
     return {};
   }
 
-  Result<void> make_results(const std::vector<bool>& host) {
+  // Memory that held something before, another thing for each edge.
+  Result<void> make_results(const std::vector<bool>& host, Edge edge) {
     const std::vector<std::span<const std::byte>> spans(prepared_.inputs.begin(),
                                                         prepared_.inputs.end());
     const auto launch = check::resolve_launch(
@@ -142,6 +142,8 @@ class Dispatch {
           !facts[i].input_slot && bytes > 0) {
         auto made = device_.allocate(bytes);
         if (!made) return std::unexpected(made.error());
+        const std::byte old{edge == Edge::End ? uint8_t{0xA5} : uint8_t{0x5A}};
+        if (auto ok = device_.fill(*made, old); !ok) return ok;
         buffer = std::move(*made);
       }
       results_.push_back(std::move(buffer));
@@ -197,7 +199,7 @@ std::string compare_outputs(const Case& one, const check::CheckedProgram& checke
     if (!slot) continue;
     const Buffer& buffer = checked.program.buffers[i];
     if (*slot >= given.size()) return fmt::format("output `{}` is missing", buffer.name);
-    const Type type = !one.exact_nans                ? buffer.element
+    const Type type = !one.exact_nans                 ? buffer.element
                       : bytes_of(buffer.element) == 8 ? Type::U64
                       : bytes_of(buffer.element) == 4 ? Type::U32
                       : bytes_of(buffer.element) == 2 ? Type::U16
@@ -228,8 +230,8 @@ std::string compare(const Case& one, const check::CheckedProgram& checked,
   if (report.resumed != wanted->resumed)
     return fmt::format("{} reports of traps instead of {}, or other ones", report.resumed.size(),
                        wanted->resumed.size());
-  if (one.iterations > 1 && (report.iterations != wanted->iterations ||
-                             report.converged != wanted->converged))
+  if (one.iterations > 1 &&
+      (report.iterations != wanted->iterations || report.converged != wanted->converged))
     return fmt::format("{} passes instead of {}", report.iterations, wanted->iterations);
   // A device that goes through barriers on its own tells neither of them.
   if (!one.passes_vary && report.grid_barriers && report.fixpoints != wanted->fixpoints)
@@ -245,8 +247,7 @@ Judgement judge_on(const Case& one, const run::Device& device) {
   if (!prepared) return failed("the case is broken: " + to_string(prepared.error()));
   const device::BackendInfo& info = device.info();
   Dispatch plain(one, *prepared, device);
-  if (const auto can =
-          pipeline::check_device_limits(prepared->checked, prepared->workgroup, info);
+  if (const auto can = pipeline::check_device_limits(prepared->checked, prepared->workgroup, info);
       !can) {
     // It has to say so itself.
     const auto given = plain.run(std::nullopt);
@@ -262,7 +263,8 @@ Judgement judge_on(const Case& one, const run::Device& device) {
       }))
     return {Verdict::Unsupported, "resident_buffers is false, and a buffer is persistent"};
 
-  const auto wanted = ask_oracle(*prepared, oracle_options(one, *prepared, info.capabilities.subgroup_size));
+  const auto wanted =
+      ask_oracle(*prepared, oracle_options(one, *prepared, info.capabilities.subgroup_size));
   const auto ended = wanted ? std::nullopt : std::optional(wanted.error().code);
   if (ended != one.error)
     return failed(fmt::format("the case is broken: the oracle ends with {}",
@@ -271,8 +273,7 @@ Judgement judge_on(const Case& one, const run::Device& device) {
   if (!what.empty()) return failed(std::move(what));
   if (!one.guarded) return {};
   for (const Edge edge : {Edge::End, Edge::Start}) {
-    what = compare(one, prepared->checked, wanted,
-                   Dispatch(one, *prepared, device).run(edge));
+    what = compare(one, prepared->checked, wanted, Dispatch(one, *prepared, device).run(edge));
     if (!what.empty()) return failed("with guard pages: " + what);
   }
   return {};
@@ -280,16 +281,22 @@ Judgement judge_on(const Case& one, const run::Device& device) {
 
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
+  const bool everything = std::getenv("VYRE_CONFORMANCE_ALL") != nullptr;
   for (const device::BackendRow& row : device::registry().registered_backends()) {
     if (!row.dispatches) continue;
     bool first = true;
     for (const device::DeviceFacts& facts : row.enumerate()) {
       const bool oracle = row.kind == device::Kind::Oracle;
+      std::string unusable = facts.unusable;
+      if (unusable.empty())
+        if (const auto format = codegen::choose_format(facts.capabilities.formats, facts.id);
+            !format)
+          unusable = format.error().message;
       all.push_back({.id = facts.id,
                      .backend = row.id,
                      .oracle = oracle,
-                     .every_case = !oracle || first,
-                     .unusable = facts.unusable});
+                     .every_case = !oracle || first || everything,
+                     .unusable = std::move(unusable)});
       first = false;
     }
   }
@@ -342,9 +349,8 @@ Judgement expect_failure(const Case& one, std::string_view backend, Judgement ju
   if (judgement.verdict == Verdict::Fail)
     return {Verdict::ExpectedFailure, expected->reason + "\n" + judgement.text};
   if (judgement.verdict == Verdict::Pass)
-    return {Verdict::Fail,
-            "passes, although a failure is expected: " + expected->reason +
-                ". Fix: take the expectation out of the case"};
+    return {Verdict::Fail, "passes, although a failure is expected: " + expected->reason +
+                               ". Fix: take the expectation out of the case"};
   return judgement;
 }
 

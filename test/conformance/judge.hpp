@@ -17,8 +17,9 @@ struct Subject {
   std::string id;
   std::string backend;
   bool oracle = false;
-  bool every_case = false;  // the first of an oracle, and whatever is none
-  std::string unusable;     // why; empty: it can be opened
+  // The first of an oracle, and whatever is none; with VYRE_CONFORMANCE_ALL in the environment all.
+  bool every_case = false;
+  std::string unusable;  // why; empty: it can be opened, and code can be made for it
 };
 std::vector<Subject> subjects();
 // Opened once, without a disk cache.

@@ -18,11 +18,13 @@ std::vector<uint64_t> patterns() {
   std::vector<uint64_t> all = corner_values(Type::F32);
   for (uint64_t exponent = 0; exponent < 256; ++exponent)
     for (const uint64_t mantissa : {0x0ULL, 0x1ULL, 0x2AAAAAULL, 0x555555ULL, 0x7FFFFFULL})
-      for (const uint64_t sign : {0ULL, 1ULL}) all.push_back(sign << 31 | exponent << 23 | mantissa);
+      for (const uint64_t sign : {0ULL, 1ULL})
+        all.push_back(sign << 31 | exponent << 23 | mantissa);
   // Around multiples of pi / 4, of ln 2, and where exp and pow overflow or vanish.
-  for (const float x : {0.785398F, 1.570796F, 2.356194F, 3.141593F, 6.283185F, 100.53097F, 65536.0F,
-                        0.346574F, 0.693147F, 88.72284F, 87.33655F, 103.97208F, 127.99999F,
-                        149.0F,    150.0F,    1.0F,      0.99F,     0.5F,       2.0F,     9.0F})
+  for (const float x :
+       {0.785398F, 1.570796F, 2.356194F, 3.141593F, 6.283185F,  100.53097F, 65536.0F,
+        0.346574F, 0.693147F, 88.72284F, 87.33655F, 103.97208F, 127.99999F, 149.0F,
+        150.0F,    1.0F,      0.99F,     0.5F,      2.0F,       9.0F})
     for (int32_t k = -8; k <= 8; ++k)
       for (const uint32_t sign : {0U, 0x8000'0000U})
         all.push_back((std::bit_cast<uint32_t>(x) + static_cast<uint32_t>(k)) ^ sign);

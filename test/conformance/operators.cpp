@@ -97,7 +97,7 @@ constexpr std::string_view kBranch = R"(program branch {
 
 std::string word_of(BinaryOp op) {
   static constexpr std::array<const char*, 18> kWords = {
-      "lazy_or", "lazy_and", "eq", "ne", "lt", "le", "gt", "ge", "or",
+      "lazy_or", "lazy_and", "eq",  "ne",  "lt",  "le",  "gt",  "ge",  "or",
       "xor",     "and",      "shl", "shr", "add", "sub", "mul", "div", "rem"};
   return kWords.at(static_cast<size_t>(op));
 }
@@ -110,7 +110,8 @@ std::vector<Input> two(Type t, std::span<const uint64_t> a, Type u, std::span<co
 // Constants as they are written, of which some are neutral or absorbing elements.
 std::vector<std::string> literals(Type type, bool divisor) {
   std::vector<std::string> all;
-  if (type == Type::F32) return {"0.0", "-0.0", "1.0", "-1.0", "2.0", "0.5", "3.0", "3.4028235e38", "1.0e-45"};
+  if (type == Type::F32)
+    return {"0.0", "-0.0", "1.0", "-1.0", "2.0", "0.5", "3.0", "3.4028235e38", "1.0e-45"};
   if (type == Type::F64) return {"0.0", "-0.0", "1.0", "-1.0", "2.0", "0.5", "3.0", "1.0e-320"};
   if (type == Type::Bool) return {"true", "false"};
   all = {"1", "2", "3", "7", "10", "16", "31", "2147483647"};
@@ -139,8 +140,8 @@ Case with_constants(BinaryOp op, Type type) {
       "  let i = gid.x;\n  if i >= len(a) {{\n    return;\n  }}\n",
       name_of(type), result, right.size(), left.size());
   for (size_t k = 0; k < right.size(); ++k)
-    text += fmt::format("  o[i * {} + {}] = a[i] {} {};\n", right.size(), k, spelling_of(op),
-                        right[k]);
+    text +=
+        fmt::format("  o[i * {} + {}] = a[i] {} {};\n", right.size(), k, spelling_of(op), right[k]);
   for (size_t k = 0; k < left.size(); ++k)
     text +=
         fmt::format("  p[i * {} + {}] = {} {} a[i];\n", left.size(), k, left[k], spelling_of(op));
@@ -163,13 +164,12 @@ void add_binary(std::vector<Case>& cases) {
                        : std::vector<Type>{type};
       for (const Type right : rights) {
         const std::string suffix = is_shift(op) ? fmt::format("_by_{}", name_of(right)) : "";
-        cases.push_back(
-            {.name = name + suffix,
-             .text = fill(kBinary, {{"$T", t},
-                                    {"$U", name_of(right)},
-                                    {"$R", is_comparison(op) ? "bool" : t},
-                                    {"$E", expression}}),
-             .inputs = two(type, values, right, corner_values(right))});
+        cases.push_back({.name = name + suffix,
+                         .text = fill(kBinary, {{"$T", t},
+                                                {"$U", name_of(right)},
+                                                {"$R", is_comparison(op) ? "bool" : t},
+                                                {"$E", expression}}),
+                         .inputs = two(type, values, right, corner_values(right))});
       }
       if (is_comparison(op)) {
         cases.push_back({.name = name + "_branch",
@@ -178,9 +178,8 @@ void add_binary(std::vector<Case>& cases) {
       } else if (!is_lazy(op)) {
         cases.push_back(
             {.name = name + "_assign",
-             .text = fill(kAssign, {{"$T", t},
-                                    {"$U", is_shift(op) ? "u32" : t},
-                                    {"$OP", spelling_of(op)}}),
+             .text = fill(kAssign,
+                          {{"$T", t}, {"$U", is_shift(op) ? "u32" : t}, {"$OP", spelling_of(op)}}),
              .inputs = two(type, values, is_shift(op) ? Type::U32 : type,
                            corner_values(is_shift(op) ? Type::U32 : type))});
       }
@@ -196,11 +195,11 @@ void add_unary(std::vector<Case>& cases) {
     for (const Type type : kArithmetic) {
       if (scalar_fn(op, type) == nullptr) continue;
       const std::string_view t = name_of(type);
-      cases.push_back({.name = fmt::format("operator_{}_{}", kWords.at(static_cast<size_t>(n)), t),
-                       .text = fill(kUnary, {{"$T", t},
-                                             {"$R", t},
-                                             {"$E", fmt::format("{}a[i]", spelling_of(op))}}),
-                       .inputs = {{"a", elements(type, corner_values(type))}}});
+      cases.push_back(
+          {.name = fmt::format("operator_{}_{}", kWords.at(static_cast<size_t>(n)), t),
+           .text =
+               fill(kUnary, {{"$T", t}, {"$R", t}, {"$E", fmt::format("{}a[i]", spelling_of(op))}}),
+           .inputs = {{"a", elements(type, corner_values(type))}}});
     }
   }
 }
@@ -241,8 +240,9 @@ void add_functions(std::vector<Case>& cases) {
                          .inputs = {{"a", elements(type, values)}}});
       } else if (arity_of(op) == 2) {
         const bool rotate = op == Intrinsic::Rotl || op == Intrinsic::Rotr;
-        for (const Type right : rotate ? std::vector<Type>{Type::U32, Type::I32, Type::U64, Type::I64}
-                                       : std::vector<Type>{type})
+        for (const Type right : rotate
+                                    ? std::vector<Type>{Type::U32, Type::I32, Type::U64, Type::I64}
+                                    : std::vector<Type>{type})
           cases.push_back(
               {.name = name + (rotate ? fmt::format("_by_{}", name_of(right)) : ""),
                .text = fill(kBinary, {{"$T", t},
@@ -261,13 +261,12 @@ void add_functions(std::vector<Case>& cases) {
 void add_select(std::vector<Case>& cases) {
   for (const Type type : kArithmetic) {
     const std::string_view t = name_of(type);
-    cases.push_back({.name = fmt::format("function_select_{}", t),
-                     .text = fill(kBinary, {{"$T", t},
-                                            {"$U", t},
-                                            {"$R", t},
-                                            {"$E", "select(i % 3 == 1, a[i], b[i])"}}),
-                     .inputs = two(type, corner_values(type), type, corner_values(type)),
-                     .exact_nans = true});
+    cases.push_back(
+        {.name = fmt::format("function_select_{}", t),
+         .text = fill(kBinary,
+                      {{"$T", t}, {"$U", t}, {"$R", t}, {"$E", "select(i % 3 == 1, a[i], b[i])"}}),
+         .inputs = two(type, corner_values(type), type, corner_values(type)),
+         .exact_nans = true});
   }
 }
 
@@ -296,8 +295,8 @@ void add_conversions(std::vector<Case>& cases) {
 // Near the borders of integer types every float is tried, and near powers of two every integer.
 void add_borders(std::vector<Case>& cases) {
   std::vector<uint64_t> floats;
-  for (const uint32_t center : {0x4F00'0000U, 0x4F80'0000U, 0x5F00'0000U, 0x5F80'0000U, 0x3F80'0000U,
-                                0x3F00'0000U, 0x4B00'0000U, 0x4B80'0000U})
+  for (const uint32_t center : {0x4F00'0000U, 0x4F80'0000U, 0x5F00'0000U, 0x5F80'0000U,
+                                0x3F80'0000U, 0x3F00'0000U, 0x4B00'0000U, 0x4B80'0000U})
     for (uint32_t k = center - 40; k != center + 40; ++k)
       for (const uint32_t sign : {0U, 0x8000'0000U}) floats.push_back(k ^ sign);
   for (const Type to : kIntegers)
@@ -312,8 +311,10 @@ void add_borders(std::vector<Case>& cases) {
       for (uint32_t bit = 20; bit < bits_of(from); ++bit)
         for (uint64_t k = 0; k < 9; ++k) {
           values.push_back((uint64_t{1} << bit) + (k - 4));
-          values.push_back(((uint64_t{1} << bit) | (uint64_t{1} << (bit > 24 ? bit - 24 : 0))) + k - 4);
-          values.push_back(((uint64_t{3} << bit) >> 1 | (uint64_t{1} << (bit > 53 ? bit - 53 : 0))) + k - 4);
+          values.push_back(((uint64_t{1} << bit) | (uint64_t{1} << (bit > 24 ? bit - 24 : 0))) + k -
+                           4);
+          values.push_back(
+              ((uint64_t{3} << bit) >> 1 | (uint64_t{1} << (bit > 53 ? bit - 53 : 0))) + k - 4);
         }
       cases.push_back({.name = fmt::format("convert_border_{}_to_{}", name_of(from), name_of(to)),
                        .text = fill(kUnary, {{"$T", name_of(from)},

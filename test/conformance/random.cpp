@@ -14,7 +14,7 @@
 namespace vyre::conformance {
 namespace {
 
-constexpr uint64_t kPrograms = 2000;        // on a device that is no oracle
+constexpr uint64_t kPrograms = 2000;         // on a device that is no oracle
 constexpr uint64_t kProgramsOnOracle = 100;  // where it only tests this test
 constexpr uint64_t kTests = 20;              // that they are shared out among
 constexpr uint64_t kFirstSeed = 700'000;
@@ -27,7 +27,7 @@ class RandomTest : public testing::Test {
   void TestBody() override {
     if (!subject_.unusable.empty()) GTEST_SKIP() << "unavailable: " << subject_.unusable;
     generator::GeneratorOptions options;
-    plan_test::limit_to(plan_test::open_device(subject_.id).info().capabilities, options);
+    plan_test::limit_to(plan_test::capabilities_of(subject_.id), options);
     for (uint64_t seed = first_; seed < first_ + count_; ++seed) {
       const generator::Generated g = generator::generate(seed, options);
       const auto checked = check::check_valid(g.program);
@@ -35,8 +35,8 @@ class RandomTest : public testing::Test {
       const auto fault =
           plan_test::find_fault(*checked, g.inputs, g.grid, plan_test::device_ways(subject_.id));
       EXPECT_FALSE(fault.has_value())
-          << fmt::format("seed {}, {}: {}\n  reproduce: vyre_plan_check --seed {} --device {}", seed,
-                         plan_test::to_string(fault->way), fault->what, seed, subject_.id);
+          << fmt::format("seed {}, {}: {}\n  reproduce: vyre_plan_check --seed {} --device {}",
+                         seed, plan_test::to_string(fault->way), fault->what, seed, subject_.id);
     }
   }
 
@@ -63,7 +63,8 @@ void register_random(const std::vector<Subject>& devices) {
       const uint64_t first = all * t / tests;
       const uint64_t count = all * (t + 1) / tests - first;
       testing::RegisterTest(suite_name(subject).c_str(), fmt::format("random_{}", t).c_str(),
-                            nullptr, nullptr, __FILE__, __LINE__, [=, &subject]() -> testing::Test* {
+                            nullptr, nullptr, __FILE__, __LINE__,
+                            [=, &subject]() -> testing::Test* {
                               return new RandomTest(subject, kFirstSeed + first, count);
                             });
     }

@@ -104,13 +104,14 @@ std::vector<uint64_t> middles(Type type) {
       const uint32_t low = value(static_cast<uint16_t>(bits));
       const uint32_t high = value(static_cast<uint16_t>(bits + 1));
       if (high < low || high >= 0x7F80'0000) continue;
-      const uint32_t middle = std::bit_cast<uint32_t>(
-          static_cast<float>((double{std::bit_cast<float>(low)} + double{std::bit_cast<float>(high)}) / 2));
+      const uint32_t middle = std::bit_cast<uint32_t>(static_cast<float>(
+          (double{std::bit_cast<float>(low)} + double{std::bit_cast<float>(high)}) / 2));
       for (const uint32_t x : {middle - 1, middle, middle + 1}) all.push_back(x ^ sign);
     }
   // Where f16 and bf16 overflow.
-  for (const uint32_t border : {0x477F'E000U, 0x477F'F000U, 0x4780'0000U, 0x7F7F'8000U, 0x3380'0000U,
-                                0x3300'0000U, 0x3300'0001U, 0x3280'0000U, 0x0000'8000U})
+  for (const uint32_t border :
+       {0x477F'E000U, 0x477F'F000U, 0x4780'0000U, 0x7F7F'8000U, 0x3380'0000U, 0x3300'0000U,
+        0x3300'0001U, 0x3280'0000U, 0x0000'8000U})
     for (uint32_t k = border - 3; k != border + 4; ++k) all.push_back(k);
   return all;
 }
@@ -131,9 +132,8 @@ std::vector<Case> storage_cases() {
     cases.push_back({.name = fmt::format("storage_load_{}", t),
                      .text = fill(kWiden, {{"$T", t}, {"$W", w}}),
                      .inputs = {{"a", elements(type, all_patterns(type))}}});
-    std::vector<uint64_t> values = type == Type::F16 || type == Type::BF16
-                                       ? middles(type)
-                                       : corner_values(widened(type));
+    std::vector<uint64_t> values =
+        type == Type::F16 || type == Type::BF16 ? middles(type) : corner_values(widened(type));
     for (const uint64_t x : random_values(widened(type), 500, 7)) values.push_back(x);
     cases.push_back({.name = fmt::format("storage_store_{}", t),
                      .text = fill(kNarrow, {{"$T", t}, {"$W", w}}),

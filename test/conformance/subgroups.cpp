@@ -64,14 +64,14 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kBefore = {{
 
 std::vector<std::string> operations(Type type) {
   std::vector<std::string> all = {
-      "subgroup_shuffle(x, far)",       "subgroup_shuffle(x, subgroup_lane)",
+      "subgroup_shuffle(x, far)",        "subgroup_shuffle(x, subgroup_lane)",
       "subgroup_shuffle(x, 0xFFFFFFFF)", "subgroup_shuffle_xor(x, 1)",
-      "subgroup_shuffle_xor(x, 5)",     "subgroup_shuffle_xor(x, far)",
-      "subgroup_shuffle_up(x, 1)",      "subgroup_shuffle_up(x, far)",
-      "subgroup_shuffle_down(x, 2)",    "subgroup_shuffle_down(x, far)",
-      "subgroup_shuffle_up(x, 0)",      "subgroup_shuffle_down(x, 0xFFFFFFFF)",
-      "subgroup_broadcast(x, 0)",       "subgroup_broadcast(x, 3)",
-      "subgroup_broadcast(x, 31)",      "subgroup_broadcast(x, 40)"};
+      "subgroup_shuffle_xor(x, 5)",      "subgroup_shuffle_xor(x, far)",
+      "subgroup_shuffle_up(x, 1)",       "subgroup_shuffle_up(x, far)",
+      "subgroup_shuffle_down(x, 2)",     "subgroup_shuffle_down(x, far)",
+      "subgroup_shuffle_up(x, 0)",       "subgroup_shuffle_down(x, 0xFFFFFFFF)",
+      "subgroup_broadcast(x, 0)",        "subgroup_broadcast(x, 3)",
+      "subgroup_broadcast(x, 31)",       "subgroup_broadcast(x, 40)"};
   if (type == Type::Bool) return all;
   for (const char* op : {"add", "mul", "min", "max", "exclusive_add", "inclusive_add"})
     all.push_back(fmt::format("subgroup_{}(x)", op));
@@ -97,24 +97,23 @@ Case make(Type type, const Shape& shape, size_t before) {
   // Sums of wild floats are infinite or NaN; most of them should say more.
   for (size_t i = 0; i < values.size(); ++i) {
     if (type == Type::F32)
-      values[i] = std::bit_cast<uint32_t>(static_cast<float>(static_cast<int>(values[i] % 2001) -
-                                                             1000) /
-                                          7.0F);
+      values[i] = std::bit_cast<uint32_t>(
+          static_cast<float>(static_cast<int>(values[i] % 2001) - 1000) / 7.0F);
     if (type == Type::F64)
       values[i] = std::bit_cast<uint64_t>(static_cast<double>(values[i] % 100'000) / 7.0);
     if (i % 23 == 22) values[i] = corner_values(type)[i % corner_values(type).size()];
   }
-  return {.name = fmt::format("subgroup_{}_{}_{}", name_of(type), shape.name,
-                              kBefore.at(before).first),
-          .text = fill(kText, {{"$T", name_of(type)},
-                               {"$SIZE", shape.workgroup},
-                               {"$LANES", std::to_string(shape.lanes)},
-                               {"$COUNT", std::to_string(count * all.size())},
-                               {"$ASKED", std::to_string(count * 6)},
-                               {"$BEFORE", kBefore.at(before).second},
-                               {"$OPERATIONS", lines}}),
-          .inputs = {{"a", elements(type, values)}},
-          .grid = check::Axes{kGroups, 1, 1}};
+  return {
+      .name = fmt::format("subgroup_{}_{}_{}", name_of(type), shape.name, kBefore.at(before).first),
+      .text = fill(kText, {{"$T", name_of(type)},
+                           {"$SIZE", shape.workgroup},
+                           {"$LANES", std::to_string(shape.lanes)},
+                           {"$COUNT", std::to_string(count * all.size())},
+                           {"$ASKED", std::to_string(count * 6)},
+                           {"$BEFORE", kBefore.at(before).second},
+                           {"$OPERATIONS", lines}}),
+      .inputs = {{"a", elements(type, values)}},
+      .grid = check::Axes{kGroups, 1, 1}};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "generator/schedules.hpp"
 #include "vyre/backend/reference.hpp"
+#include "vyre/device/registry.hpp"
 
 namespace vyre::plan_test {
 
@@ -37,6 +38,13 @@ const run::Device& open_device(const std::string& id) {
   auto device = run::Device::open(id, std::move(options));
   if (!device) throw std::runtime_error(to_string(device.error()));
   return devices.emplace(id, std::move(*device)).first->second;
+}
+
+device::Capabilities capabilities_of(const std::string& id) {
+  for (const device::BackendRow& row : device::registry().registered_backends())
+    for (const device::DeviceFacts& facts : row.enumerate())
+      if (facts.id == id) return facts.capabilities;
+  throw std::runtime_error("there is no device `" + id + "` in this build");
 }
 
 void limit_to(const device::Capabilities& can, generator::GeneratorOptions& options) {

@@ -20,6 +20,9 @@ run::Device open_device(const DriverDevice& device, const RunOptions& options);
 // A device of the registry, opened once and without a disk cache. Throws std::runtime_error if that
 // fails.
 const run::Device& open_device(const std::string& id);
+// What such a device can do; it is not opened, so that its threads are those of the process that
+// does. Throws std::runtime_error if there is none of that name.
+device::Capabilities capabilities_of(const std::string& id);
 // Switches off what a device cannot do.
 void limit_to(const device::Capabilities& capabilities, generator::GeneratorOptions& options);
 

@@ -129,7 +129,7 @@ int run(const Arguments& a) {
     if (a.program.empty()) {
       generator::GeneratorOptions options;
       options.size = a.size;
-      if (!a.device.empty()) limit_to(open_device(a.device).info().capabilities, options);
+      if (!a.device.empty()) limit_to(capabilities_of(a.device), options);
       for (const std::string& name : a.without) *generator::find_switch(options, name) = false;
       g = generator::generate(seed, options);
     } else {

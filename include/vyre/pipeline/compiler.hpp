@@ -67,6 +67,13 @@ Result<void> check_device_limits(const check::CheckedProgram& program,
                                  const device::BackendInfo& info);
 Result<void> check_grid_limits(const check::Launch& launch, const device::BackendInfo& info);
 
+// The route of the code that is compiled before a grid is known.
+plan::Route first_route(const check::CheckedProgram& program, bool checked,
+                        const device::Capabilities& capabilities);
+// The plan that code for a device is made from.
+Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy& policy,
+                             const device::Capabilities& capabilities);
+
 // A program on one route.
 struct Variant {
   Policy policy;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "cli/commands.hpp"
+#include "cli/devices.hpp"
+#include "cli/plan_launch.hpp"
+#include "cli/write_file.hpp"
+#include "codegen/codegen.hpp"
+#include "codegen/listing.hpp"
+#include "vyre/pipeline/compiler.hpp"
+
+namespace vyre::cli {
+namespace {
+
+codegen::Listing listing_named(const std::string& name) {
+  for (int i = 0; i < codegen::kListingCount; ++i)
+    if (name_of(static_cast<codegen::Listing>(i)) == name) return static_cast<codegen::Listing>(i);
+  return codegen::Listing::Llvm;  // the command line knows no other words
+}
+
+struct Listed {
+  std::string code;
+  device::Format format = device::Format::Program;
+  plan::Route route = plan::Route::Native;
+  size_t segments = 0;
+};
+
+// From the facts that the registry has: what is listed needs no device.
+Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
+                    const device::DeviceFacts& facts) {
+  // Refuses a workgroup that the program does not allow.
+  if (const auto known = resolve_known(prepared); !known) return std::unexpected(known.error());
+  const device::Capabilities& can = facts.capabilities;
+  device::BackendInfo info;
+  info.id = facts.id;
+  info.capabilities = can;
+  if (auto ok = pipeline::check_device_limits(prepared.checked, prepared.workgroup, info); !ok)
+    return std::unexpected(ok.error());
+  const auto format = codegen::choose_format(can.formats, facts.id);
+  if (!format) return std::unexpected(format.error());
+  pipeline::Policy policy;
+  policy.route = pipeline::first_route(prepared.checked, options.checked, can);
+  policy.checked = options.checked;
+  policy.workgroup = prepared.workgroup;
+  const auto plan = pipeline::make_plan(prepared.checked, policy, can);
+  if (!plan) return std::unexpected(plan.error());
+  auto code = codegen::list_code(
+      listing_named(options.emit),
+      {.format = *format, .subgroup_size = can.subgroup_size, .checked = options.checked}, *plan);
+  if (!code) return std::unexpected(code.error());
+  return Listed{.code = std::move(*code),
+                .format = *format,
+                .route = policy.route,
+                .segments = plan->segments.size()};
+}
+
+std::optional<Failure> misuse(const App& app, const CompileOptions& options) {
+  const bool to_stdout = options.output == "-";
+  if (options.emit == "cubin" && to_stdout && (app.json || ::isatty(STDOUT_FILENO) == 1))
+    return Failure{
+        kExitUsage,
+        fmt::format("a cubin is not written {}", app.json ? "into a document" : "to a terminal"),
+        fmt::format("vyre compile {} --device {} --emit cubin -o FILE", options.dispatch.file,
+                    options.device)};
+  if (!to_stdout && options.dispatch.file != "-" &&
+      same_file(options.dispatch.file, options.output))
+    return Failure{kExitUsage,
+                   fmt::format("-o would overwrite the program {}", options.dispatch.file),
+                   "name another file"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+int run_compile(App& app, const CompileOptions& options) {
+  if (const auto failure = misuse(app, options)) return app.fail(*failure);
+  const auto facts = usable_device(options.device);
+  if (!facts) return app.fail(facts.error());
+  const auto prepared = prepare(app, options.dispatch, Inputs::AsGiven);
+  if (!prepared) return prepared.error();
+  auto listed = list(options, *prepared, *facts);
+  if (!listed) {
+    listed.error().context.push_back(fmt::format("while compiling program `{}` for device `{}`",
+                                                 prepared->checked.program.name, facts->id));
+    return fail(app, *prepared, listed.error());
+  }
+  const bool to_stdout = options.output == "-";
+  if (!to_stdout)
+    if (const auto failure = write_file(options.output, listed->code)) return app.fail(*failure);
+  if (app.json) {
+    Json document = app.document(true);
+    document["file"] = prepared->name;
+    document["device"] = facts->id;
+    document["format"] = device::name_of(listed->format);
+    document["route"] = plan::name_of(listed->route);
+    document["segments"] = listed->segments;
+    document["emit"] = options.emit;
+    document["output"] = to_stdout ? Json() : Json(options.output);
+    if (to_stdout) document["code"] = listed->code;
+    app.put_document(document);
+  } else if (to_stdout) {
+    app.put(listed->code);
+  }
+  return kExitOk;
+}
+
+}  // namespace vyre::cli

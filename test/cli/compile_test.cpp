@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vyre compile`: what a device gets, as far as it has a form for people.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/run_vyre.hpp"
+
+namespace vyre::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class Compile : public ::testing::Test {
+ protected:
+  Outcome compile(std::vector<std::string> more) const {
+    more.insert(more.begin(), {"compile", good_});
+    return run_vyre(std::move(more));
+  }
+  Folder folder_;
+  std::string good_ = folder_.write("good.vyre", kGood);
+};
+
+TEST_F(Compile, AnInterpreterHasNoListing) {
+  for (const char* emit : {"llvm", "asm", "ptx", "spirv", "cubin"}) {
+    const Outcome outcome =
+        compile({"--device", "reference", "--emit", emit, "-o", folder_.path("code")});
+    EXPECT_EQ(outcome.exit_code, 4) << emit;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err,
+                AllOf(HasSubstr("the device takes code as `program`, which has no listing as "),
+                      HasSubstr(emit), HasSubstr("for device `reference`"),
+                      HasSubstr("Fix: `vyre plan FILE --device ID --segments`")));
+  }
+  EXPECT_EQ(folder_.names(), std::vector<std::string>{"good.vyre"});
+}
+
+TEST_F(Compile, Json) {
+  const Outcome outcome = compile({"--device", "reference:3", "--emit", "llvm", "--json"});
+  EXPECT_EQ(outcome.exit_code, 4);
+  const Json document = outcome.json();
+  EXPECT_EQ(document["command"], "compile");
+  EXPECT_EQ(document["ok"], false);
+  EXPECT_EQ(document["error"]["name"], "Unsupported");
+}
+
+TEST_F(Compile, Refusals) {
+  const Outcome missing = compile({"--device", "nothing", "--emit", "llvm"});
+  EXPECT_EQ(missing.exit_code, 4);
+  EXPECT_THAT(missing.err, HasSubstr("there is no device `nothing` in this build"));
+  EXPECT_EQ(run_vyre({"compile", folder_.write("bad.vyre", kBad), "--device", "reference", "--emit",
+                      "asm"})
+                .exit_code,
+            3);
+  const std::string fixed = folder_.write(
+      "fixed.vyre", "program fixed {\n  workgroup 4;\n  inout a : u32[];\n  a[lid.x] = 1;\n}\n");
+  EXPECT_EQ(
+      run_vyre({"compile", fixed, "--device", "reference", "--emit", "asm", "--workgroup", "8"})
+          .exit_code,
+      11);
+  const Outcome own = compile({"--device", "reference", "--emit", "asm", "-o", good_});
+  EXPECT_EQ(own.exit_code, 2);
+  EXPECT_THAT(own.err, HasSubstr("-o would overwrite the program"));
+}
+
+// A build with a code generator for the host shows its code.
+TEST_F(Compile, CodeOfTheHost) {
+  if (run_vyre({"devices", "cpu"}).exit_code != 0) GTEST_SKIP() << "this build has no device cpu";
+  const Outcome outcome = compile({"--device", "cpu", "--emit", "llvm"});
+  if (outcome.exit_code == 4) GTEST_SKIP() << outcome.err;
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("define "));
+}
+
+}  // namespace
+}  // namespace vyre::test
