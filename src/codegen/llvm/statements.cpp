@@ -167,7 +167,7 @@ void LaneCode::emit_stmt(StmtId id) {
         else
           value(s.value);
       },
-      [&](const If& s) { emit_if(s); }, [&](const For& s) { emit_for(s, id); },
+      [&](const If& s) { emit_if(s, id); }, [&](const For& s) { emit_for(s, id); },
       [&](const While& s) { emit_while(s, id); },
       [&](const Break&) {
         Loop& loop = frame().loops.back();
@@ -307,7 +307,17 @@ bool LaneCode::calls_ending(ExprId id) const {
   return inner;
 }
 
-void LaneCode::emit_if(const If& s) {
+void LaneCode::tell_test(const If& s) {
+  const auto& e = std::get<Binary>(p()[s.condition]);
+  if (type_of_expr(e.left) != Type::U32) return;
+  const Val index = value(e.left);
+  const Val limit = value(e.right);
+  if (index.offset != nullptr && !limit.varying)
+    env_.only_lanes(index.offset, limit.v, e.op == BinaryOp::Eq);
+}
+
+void LaneCode::emit_if(const If& s, StmtId id) {
+  if (options_.test == id && frames_.size() == 1) tell_test(s);
   const Val c = condition(s.condition);
   if (terminated()) return;
   if (c.varying)
@@ -604,7 +614,8 @@ void LaneCode::emit_return(const Return& s) {
       now = b_.CreateSelect(mask_, now, b_.CreateLoad(now->getType(), frame().result));
     b_.CreateStore(now, frame().result);
   }
-  if (!frame().divergent) {
+  // All lanes that are here leave together.
+  if (!frame().divergent || parted_ == frame().parted) {
     b_.CreateBr(frame().exit);
     return;
   }
