@@ -231,8 +231,8 @@ llvm::Value* LaneCode::ragged_start(llvm::Value* first, llvm::Value* offset) {
   if (const auto* k = llvm::dyn_cast<llvm::ConstantInt>(offset); k != nullptr && k->isZero())
     return wide_first;
   llvm::Value* const wraps = b_.CreateICmpUGT(first, b_.getInt32(0U - lanes()));
-  llvm::Value* const below = b_.CreateSub(
-      wide_first, llvm::ConstantInt::get(b_.getInt64Ty(), uint64_t{1} << 32));
+  llvm::Value* const below =
+      b_.CreateSub(wide_first, llvm::ConstantInt::get(b_.getInt64Ty(), uint64_t{1} << 32));
   return b_.CreateSelect(wraps, below, wide_first);
 }
 
@@ -416,8 +416,7 @@ void LaneCode::store_contiguous(const MemoryRef& m, Memory source, const Val& in
 
 // ---- what does not happen
 
-llvm::Value* LaneCode::jumped_over(llvm::Value* inside,
-                                   llvm::function_ref<llvm::Value*()> access) {
+llvm::Value* LaneCode::jumped_over(llvm::Value* inside, llvm::function_ref<llvm::Value*()> access) {
   llvm::BasicBlock* const from = b_.GetInsertBlock();
   llvm::BasicBlock* const there = new_block("access");
   llvm::BasicBlock* const after = new_block("accessed");

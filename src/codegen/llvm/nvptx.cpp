@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/llvm/nvptx.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include <fmt/format.h>
 #include <llvm/CodeGen/AtomicExpandUtils.h>
@@ -30,19 +32,20 @@ constexpr uint32_t kSubgroupLanes = 32;
 
 class NvptxKernel : public Environment {
  public:
-  NvptxKernel(llvm::Module& module, const check::CheckedProgram& program, uint32_t number,
+  NvptxKernel(llvm::Module& module, const plan::Segment& segment, uint32_t number,
               const Machine& machine)
       : module_(module),
         context_(module.getContext()),
         b_(context_),
-        program_(program),
+        segment_(segment),
+        program_(segment.program),
         number_(number),
         machine_(machine) {}
 
   void run() {
     declare();
     bind_buffers();
-    zero_shared();
+    start_shared();
     const BlockShape one_lane;
     const Divergence divergence(program_, one_lane, {});
     LaneCode code(b_, *this, program_, divergence,
@@ -52,6 +55,7 @@ class NvptxKernel : public Environment {
     code.emit(nullptr);
     if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(exit_);
     b_.SetInsertPoint(exit_);
+    save_shared();
     b_.CreateRetVoid();
     keep_subnormals_in_atomics();
   }
@@ -79,10 +83,8 @@ class NvptxKernel : public Environment {
   }
   MemoryRef buffer(BufferId id) override { return memories_[id.index()]; }
   Val global_lane() override {
-    llvm::Value* group = b_.CreateMul(group_id(2), grid_[1]);
-    group = b_.CreateMul(b_.CreateAdd(group, group_id(1)), grid_[0]);
-    group = b_.CreateAdd(group, group_id(0));
-    return plain(b_.CreateAdd(b_.CreateMul(group, b_.getInt32(threads())), lane_in_group()));
+    return plain(
+        b_.CreateAdd(b_.CreateMul(linear_group(), b_.getInt32(threads())), lane_in_group()));
   }
   void trapped(SiteRef, llvm::Value*, llvm::Value*) override { VYRE_CHECK(!"a trap is refused"); }
   void out_of_bounds(SiteRef, const MemoryRef&, llvm::Value*, llvm::Value*) override {
@@ -127,10 +129,10 @@ class NvptxKernel : public Environment {
 
   void annotate(const char* what, uint32_t value) {
     module_.getOrInsertNamedMetadata("nvvm.annotations")
-        ->addOperand(llvm::MDNode::get(context_, {llvm::ConstantAsMetadata::get(function_),
-                                                  llvm::MDString::get(context_, what),
-                                                  llvm::ConstantAsMetadata::get(
-                                                      b_.getInt32(value))}));
+        ->addOperand(llvm::MDNode::get(
+            context_,
+            {llvm::ConstantAsMetadata::get(function_), llvm::MDString::get(context_, what),
+             llvm::ConstantAsMetadata::get(b_.getInt32(value))}));
   }
 
   llvm::LoadInst* parameter(llvm::Type* type, uint64_t offset) {
@@ -166,9 +168,13 @@ class NvptxKernel : public Environment {
     return program_.workgroup[0] * program_.workgroup[1] * program_.workgroup[2];
   }
   llvm::Value* lane_in_group() {
-    llvm::Value* const row =
-        b_.CreateAdd(b_.CreateMul(thread_id(2), size_of(1)), thread_id(1));
+    llvm::Value* const row = b_.CreateAdd(b_.CreateMul(thread_id(2), size_of(1)), thread_id(1));
     return b_.CreateAdd(b_.CreateMul(row, size_of(0)), thread_id(0));
+  }
+
+  llvm::Value* linear_group() {
+    llvm::Value* const row = b_.CreateAdd(b_.CreateMul(group_id(2), grid_[1]), group_id(1));
+    return b_.CreateAdd(b_.CreateMul(row, grid_[0]), group_id(0));
   }
 
   // ---- memory
@@ -179,17 +185,15 @@ class NvptxKernel : public Environment {
     for (uint32_t i = 0; i < buffers.size(); ++i) {
       if (buffers[i].kind != BufferKind::Shared) continue;
       shared_at[i] = shared_bytes_;
-      const uint64_t bytes =
-          uint64_t{*program_.buffers[i].constant_count} * bytes_of(buffers[i].element);
-      shared_bytes_ += (bytes + kRow - 1) / kRow * kRow;
+      shared_bytes_ += rows_of(i) * kRow;
     }
     if (shared_bytes_ != 0) {
       llvm::Type* const type = llvm::ArrayType::get(b_.getInt8Ty(), shared_bytes_);
       // The module owns it.
-      shared_ = new llvm::GlobalVariable(
-          module_, type, false, llvm::GlobalValue::InternalLinkage, llvm::UndefValue::get(type),
-          fmt::format("vyre_shared_{}", number_), nullptr, llvm::GlobalValue::NotThreadLocal,
-          kSharedSpace);
+      shared_ = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::InternalLinkage,
+                                         llvm::UndefValue::get(type),
+                                         fmt::format("vyre_shared_{}", number_), nullptr,
+                                         llvm::GlobalValue::NotThreadLocal, kSharedSpace);
       shared_->setAlignment(llvm::Align(kRow));
     }
     for (uint32_t i = 0; i < buffers.size(); ++i) {
@@ -199,15 +203,8 @@ class NvptxKernel : public Environment {
         m.address = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), shared_, shared_at[i]);
         m.length = b_.getInt32(*program_.buffers[i].constant_count);
       } else {
-        const uint64_t at = sizeof(KernelArgs) + i * sizeof(KernelBinding);
-        llvm::LoadInst* const address =
-            parameter(b_.getPtrTy(kGlobalSpace), at + offsetof(KernelBinding, address));
-        address->setMetadata(
-            llvm::LLVMContext::MD_align,
-            llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(
-                                            llvm::ConstantInt::get(b_.getInt64Ty(), 256))));
-        m.address = address;
-        m.length = parameter(b_.getInt32Ty(), at + offsetof(KernelBinding, length));
+        m.address = bound_address(i);
+        m.length = parameter(b_.getInt32Ty(), binding(i) + offsetof(KernelBinding, length));
         m.invariant = buffers[i].kind == BufferKind::In || buffers[i].kind == BufferKind::Uniform;
       }
       memories_.push_back(m);
@@ -231,27 +228,92 @@ class NvptxKernel : public Environment {
     }
   }
 
-  // Row by row by all threads, of which none has ended yet.
-  void zero_shared() {
-    if (shared_ == nullptr) return;
-    llvm::Type* const row = llvm::FixedVectorType::get(b_.getInt32Ty(), kRow / 4);
-    const auto rows = static_cast<uint32_t>(shared_bytes_ / kRow);
+  static uint64_t binding(uint32_t buffer) {
+    return sizeof(KernelArgs) + buffer * sizeof(KernelBinding);
+  }
+  llvm::Value* bound_address(uint32_t buffer) {
+    llvm::LoadInst* const address =
+        parameter(b_.getPtrTy(kGlobalSpace), binding(buffer) + offsetof(KernelBinding, address));
+    address->setMetadata(
+        llvm::LLVMContext::MD_align,
+        llvm::MDNode::get(
+            context_, llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(b_.getInt64Ty(), 256))));
+    return address;
+  }
+  [[nodiscard]] uint32_t count_of(uint32_t buffer) const {
+    return *program_.buffers[buffer].constant_count;
+  }
+  [[nodiscard]] uint32_t rows_of(uint32_t buffer) const {
+    const uint64_t bytes =
+        uint64_t{count_of(buffer)} * bytes_of(program_.program.buffers[buffer].element);
+    return static_cast<uint32_t>((bytes + kRow - 1) / kRow);
+  }
+
+  // ---- shared memory at the edges of the kernel
+
+  // Runs `body` for 0 <= at < count, dealt to the threads of the block (i64).
+  void deal(uint32_t count, llvm::function_ref<void(llvm::Value* at)> body) {
     llvm::BasicBlock* const from = b_.GetInsertBlock();
-    llvm::BasicBlock* const body = llvm::BasicBlock::Create(context_, "zero", function_);
-    llvm::BasicBlock* const after = llvm::BasicBlock::Create(context_, "zeroed", function_);
+    llvm::BasicBlock* const trip = llvm::BasicBlock::Create(context_, "deal", function_);
+    llvm::BasicBlock* const after = llvm::BasicBlock::Create(context_, "dealt", function_);
     llvm::Value* const first = lane_in_group();
-    b_.CreateCondBr(b_.CreateICmpULT(first, b_.getInt32(rows)), body, after);
-    b_.SetInsertPoint(body);
+    b_.CreateCondBr(b_.CreateICmpULT(first, b_.getInt32(count)), trip, after);
+    b_.SetInsertPoint(trip);
     llvm::PHINode* const at = b_.CreatePHI(b_.getInt32Ty(), 2);
     at->addIncoming(first, from);
-    b_.CreateAlignedStore(
-        llvm::Constant::getNullValue(row),
-        b_.CreateGEP(row, shared_, b_.CreateZExt(at, b_.getInt64Ty())), llvm::Align(kRow));
+    body(b_.CreateZExt(at, b_.getInt64Ty()));
     llvm::Value* const next = b_.CreateAdd(at, b_.getInt32(threads()), "", true, true);
-    at->addIncoming(next, body);
-    b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt32(rows)), body, after);
+    at->addIncoming(next, trip);
+    b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt32(count)), trip, after);
     b_.SetInsertPoint(after);
+  }
+
+  [[nodiscard]] const plan::SharedUse* use_of(uint32_t buffer) const {
+    for (const plan::SharedUse& use : segment_.shared)
+      if (use.buffer.value == buffer) return &use;
+    return nullptr;
+  }
+
+  // Between shared memory and where workgroups keep it from launch to launch, element by element.
+  void copy_shared(uint32_t buffer, bool save) {
+    llvm::Type* const type = element_type(program_.program.buffers[buffer].element, context_);
+    llvm::Value* const group =
+        b_.CreateMul(b_.CreateZExt(linear_group(), b_.getInt64Ty()),
+                     llvm::ConstantInt::get(b_.getInt64Ty(), count_of(buffer)));
+    llvm::Value* const kept = b_.CreateGEP(type, bound_address(buffer), group);
+    deal(count_of(buffer), [&](llvm::Value* at) {
+      llvm::Value* const inside = b_.CreateGEP(type, memories_[buffer].address, at);
+      llvm::Value* const outside = b_.CreateGEP(type, kept, at);
+      b_.CreateStore(b_.CreateLoad(type, save ? inside : outside), save ? outside : inside);
+    });
+  }
+
+  // By all threads, of which none has ended yet.
+  void start_shared() {
+    if (shared_ == nullptr) return;
+    llvm::Type* const row = llvm::FixedVectorType::get(b_.getInt32Ty(), kRow / 4);
+    for (uint32_t i = 0; i < memories_.size(); ++i) {
+      if (program_.program.buffers[i].kind != BufferKind::Shared) continue;
+      if (const plan::SharedUse* const use = use_of(i); use != nullptr && use->restore) {
+        copy_shared(i, false);
+        continue;
+      }
+      deal(rows_of(i), [&](llvm::Value* at) {
+        b_.CreateAlignedStore(llvm::Constant::getNullValue(row),
+                              b_.CreateGEP(row, memories_[i].address, at), llvm::Align(kRow));
+      });
+    }
     workgroup_barrier();
+  }
+
+  // Threads that end early come here, too; then no other barrier is on their way.
+  void save_shared() {
+    bool waited = false;
+    for (const plan::SharedUse& use : segment_.shared) {
+      if (!use.save) continue;
+      if (!std::exchange(waited, true)) workgroup_barrier();
+      copy_shared(use.buffer.value, true);
+    }
   }
 
   // The instruction that adds f32 in global memory takes subnormal numbers for zero, so it is done
@@ -282,6 +344,7 @@ class NvptxKernel : public Environment {
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   Builder b_;
+  const plan::Segment& segment_;
   const check::CheckedProgram& program_;
   uint32_t number_;
   const Machine& machine_;
@@ -302,8 +365,8 @@ std::unexpected<Error> unsupported(std::string message) {
                                .diagnostics = {}});
 }
 
-// Those of LLVM 19 for which barriers do not wait for threads that have exited, and that ptxas still
-// takes. A GPU runs code for all architectures before its own.
+// Those of LLVM 19 for which barriers do not wait for threads that have exited, and that ptxas
+// still takes. A GPU runs code for all architectures before its own.
 constexpr std::array<std::string_view, 6> kArchitectures = {"sm_75", "sm_80", "sm_86",
                                                             "sm_87", "sm_89", "sm_90"};
 
@@ -317,15 +380,16 @@ Result<std::vector<std::byte>> nvptx_code(const plan::Plan& plan, const NvptxTar
                     "for sm_90",
                     target.architecture, fmt::join(kArchitectures, ", ")));
   if (target.checked)
-    return unsupported("no PTX is made for checked mode. Fix: leave out --checked, or use another "
-                       "device");
+    return unsupported(
+        "no PTX is made for checked mode. Fix: leave out --checked, or use another "
+        "device");
   for (const plan::Segment& segment : plan.segments)
     if (auto refused = nvptx_refusal(segment)) return std::unexpected(std::move(*refused));
   const Machine machine = Machine::nvptx(target.architecture);
   return make_code(machine, listing == NvptxListing::Ptx ? Output::Assembly : Output::Ir,
                    [&](llvm::Module& module) -> Result<void> {
                      for (uint32_t i = 0; i < plan.segments.size(); ++i)
-                       NvptxKernel(module, plan.segments[i].program, i, machine).run();
+                       NvptxKernel(module, plan.segments[i], i, machine).run();
                      return {};
                    });
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What PTX is not made for: said before code generation, because LLVM would end the process over
 // some of it and drop the meaning of the rest without a word (the order of an atomic operation).
+#include <array>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/match.hpp"
@@ -26,13 +29,15 @@ class Refusal {
 
   std::optional<Error> run() {
     limits();
-    for (const plan::SharedUse& use : segment_.shared)
-      if (use.restore || use.save)
-        refuse(fmt::format("shared buffer `{}` lives across a barrier of the grid",
-                           p_[use.buffer].name),
-               {});
     fn_seen_.resize(p_.fns.size());
     walk(p_.body);
+    // Whoever saves it has to wait for threads that end early, and other barriers must not.
+    for (const plan::SharedUse& use : segment_.shared)
+      if (use.save && ends_ && waits_)
+        refuse(fmt::format("shared buffer `{}` lives across a barrier of the grid in a program "
+                           "with barriers of workgroups whose lanes end early",
+                           p_[use.buffer].name),
+               {});
     return std::move(first_);
   }
 
@@ -86,11 +91,13 @@ class Refusal {
       match(
           p_[id], [](const Let&) {}, [](const DeclareArray&) {}, [](const Assign&) {},
           [](const Store&) {}, [](const Eval&) {}, [](const If&) {}, [](const For&) {},
-          [](const While&) {}, [](const Break&) {}, [](const Continue&) {}, [](const Return&) {},
-          [](const Nested&) {}, [](const Region&) {},
+          [](const While&) {}, [](const Break&) {}, [](const Continue&) {},
+          [&](const Return&) { ends_ = ends_ || !in_fn_; }, [](const Nested&) {},
+          [](const Region&) {},
           [&](const Barrier& s) {
             if (s.scope == Scope::Grid) no("it has a barrier of the grid");
             if (s.scope == Scope::Subgroup) no("it has a barrier of subgroups");
+            waits_ = true;
           },
           [&](const Fixpoint&) { no("it has a fixpoint"); },
           [&](const AsyncCopy&) { no("it has an asynchronous copy"); },
@@ -105,15 +112,19 @@ class Refusal {
   void walk(ExprId id) {
     const auto no = [&](std::string_view what) { refuse(what, p_.position_of(id)); };
     if (std::holds_alternative<Subgroup>(p_[id])) no("it has a subgroup operation");
-    if (const auto* e = std::get_if<UniformLoad>(&p_[id]); e != nullptr && e->scope == Scope::Grid)
-      no("it has a load with barriers of the grid");
+    if (const auto* e = std::get_if<UniformLoad>(&p_[id])) {
+      if (e->scope == Scope::Grid) no("it has a load with barriers of the grid");
+      waits_ = true;
+    }
     if (const auto* e = std::get_if<Atomic>(&p_[id]);
         e != nullptr && e->order != MemoryOrder::Relaxed)
       no("it has an atomic operation with an order");
     for_each_operand(p_, p_[id], [&](ExprId e) { walk(e); });
     if (const auto* e = std::get_if<Call>(&p_[id]); e != nullptr && !fn_seen_[e->fn.index()]) {
       fn_seen_[e->fn.index()] = true;
+      const bool outer = std::exchange(in_fn_, true);
       walk(p_[e->fn].body);
+      in_fn_ = outer;
     }
   }
 
@@ -121,6 +132,9 @@ class Refusal {
   const check::CheckedProgram& c_;
   const Program& p_;
   std::vector<bool> fn_seen_;
+  bool in_fn_ = false;
+  bool ends_ = false;   // a lane, before the end of the program
+  bool waits_ = false;  // at barriers of workgroups
   std::optional<Error> first_;
 };
 
