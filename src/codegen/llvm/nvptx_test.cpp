@@ -29,6 +29,7 @@ constexpr std::array<std::string_view, 3> kArchitectures = {"sm_75", "sm_80", "s
 
 plan::Plan plan_of(std::string_view source) {
   text::Parsed parsed = text::parse(source, "test");
+  EXPECT_FALSE(parsed.diagnostics.has_errors()) << source;
   auto checked = check::check_valid(std::move(parsed.program));
   if (!checked) {
     ADD_FAILURE() << source << to_string(checked.error());
@@ -144,23 +145,25 @@ const std::map<std::string, std::string>& programs() {
          inout a : u8[]; inout b : i16[]; inout h : f16[]; inout e : bf16[]; inout c : bool[];
          a[gid.x] = a[gid.x] + 1; b[gid.x] = b[gid.x] - 1; h[gid.x] = h[gid.x] * 2.0;
          e[gid.x] = e[gid.x] * 2.0; c[gid.x] = !c[gid.x]; })"},
-      {"arrays", R"(program arrays { workgroup 64; inout a : u32[];
-         const table : u32[4] = [3, 1, 4, 1];
+      {"arrays", R"(program arrays { workgroup 64; inout a : u32[]; in b : u32[];
+         const table : u32[] = { 3, 1, 4, 1 };
          var p : u32[16];
-         for i in 0 .. 16 { p[i] = a[gid.x + i] * table[i & 3]; }
-         a[gid.x] = p[a[gid.x] & 15] + p[a[gid.x]] + table[gid.x]; })"},
+         for i in 0 .. 16 { p[i] = b[gid.x + i] * table[i & 3]; }
+         a[gid.x] = p[b[gid.x] & 15] + p[a[gid.x]] + table[gid.x]; })"},
       {"wide", R"(program wide { workgroup 64; inout a : u64[]; inout d : f64[]; inout i : i64[];
+         in by : i64[];
          let x = a[gid.x];
          a[gid.x] = mul_hi(x, x) + x / (x & 7) + rotl(x, 3) + sat_mul(x, 5);
-         i[gid.x] = i[gid.x] % i[0] + sat_mul(i[gid.x], 5) + (d[gid.x] as i64);
-         d[gid.x] = sqrt(d[gid.x]) / d[0] + min(d[gid.x], 1.0); })"},
+         i[gid.x] = i[gid.x] % by[0] + sat_mul(i[gid.x], 5) + (d[gid.x] as i64);
+         d[gid.x] = sqrt(d[gid.x]) / (by[0] as f64) + min(d[gid.x], 1.0); })"},
       {"maths", R"(program maths { workgroup 64; inout a : f32[];
          let x = a[gid.x];
          a[gid.x] = sin(x) + exp(x) * log(x) + pow(x, 1.5) + tanh(x) + rsqrt(x) + atan(x)
                   + fma(x, x, 1.0) + round(x) + floor(x) + sign(x) + max(x, 2.0); })"},
       {"integers", R"(program integers { workgroup 64; inout a : i32[]; inout f : f32[];
+         in by : i32[];
          let x = a[gid.x];
-         a[gid.x] = popcount(x) + clz(x) + ctz(x) + reverse_bits(x) + abs_diff(x, 5) + x / a[0]
+         a[gid.x] = popcount(x) + clz(x) + ctz(x) + reverse_bits(x) + abs_diff(x, 5) + x / by[0]
                   + sat_add(x, 5) + sat_sub(x, 7) + mul_hi(x, x) + (f[gid.x] as i32);
          f[gid.x] = (x as f32) / 3.0; })"},
   };
