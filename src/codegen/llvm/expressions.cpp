@@ -59,7 +59,7 @@ Val LaneCode::value(ExprId id) {
       [&](const IntrinsicCall& e) { return intrinsic(e); },
       [&](const Atomic& e) { return atomic(id, e, true); },
       [&](const Subgroup& e) { return subgroup(e); },
-      [&](const UniformLoad&) -> Val { VYRE_CHECK(!"a load with barriers is cut by the plan"); },
+      [&](const UniformLoad& e) { return workgroup_load(id, e); },
       [&](const Call& e) { return call(e); },
       [&](const Poison&) -> Val { VYRE_CHECK(!"a checked program has no poison"); });
 }
@@ -79,6 +79,14 @@ Val LaneCode::intrinsic(const IntrinsicCall& e) {
   const Type type = types[e.op == Intrinsic::Select ? 1 : 0];
   if (is_maths(e.op)) return maths(e.op, type, std::span(args).first(count));
   return math_.intrinsic(e.op, type, args, types);
+}
+
+Val LaneCode::workgroup_load(ExprId id, const UniformLoad& e) {
+  VYRE_CHECK(e.scope == Scope::Workgroup);
+  env_.workgroup_barrier();
+  const Val v = load(e.memory, e.index, {id, {}}, c().expr_proofs[id.index()] >= 0);
+  env_.workgroup_barrier();
+  return v;
 }
 
 // ---- conditions

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The statements of a program without barriers, for one block of lanes, as LLVM IR. What is the
-// same for every target is here; where memory lies, which lanes a block has and how one of them
-// stops is the Environment's.
+// The statements of a program, for one block of lanes, as LLVM IR. What is the same for every
+// target is here; where memory lies, which lanes a block has, how one of them stops and whether
+// blocks can wait for each other is the Environment's.
 //
 // A block of one lane is plain code. In a block of many, control flow that is the same for all
 // lanes stays control flow; where lanes part, both sides are run under a mask of the lanes that are
@@ -87,6 +87,8 @@ class Environment {
   virtual bool streams(ir::BufferId id, llvm::Value* offset) = 0;
   // Lanes with start + offset + k below the limit, or equal to it, are all that make a difference.
   virtual void only_lanes(llvm::Value* offset, llvm::Value* limit, bool equal) = 0;
+  // Only where each lane is a thread of its own; elsewhere such barriers are cut by the plan.
+  virtual void workgroup_barrier();
 };
 
 inline uint64_t row_align(ir::Type element, uint32_t lanes) {
@@ -106,6 +108,9 @@ class LaneCode {
     bool checked = false;
     bool half_conversions = true;
     ir::StmtId test = {};  // LanesNeeded::test
+    // One lane's accesses that may be out of bounds are jumped over, and not sent to another
+    // address: where a jump costs less than an access, or memories have addresses of their own.
+    bool jumps_over_accesses = false;
   };
   LaneCode(Builder& builder, Environment& environment, const check::CheckedProgram& program,
            const Divergence& divergence, const Options& options);
@@ -180,6 +185,7 @@ class LaneCode {
   Val condition(ir::ExprId id);
   std::optional<bool> promised(const ir::Binary& e, const Val& x, const Val& y);
   Val lazy(const ir::Binary& e, bool as_condition);
+  Val workgroup_load(ir::ExprId id, const ir::UniformLoad& e);
   Val call(const ir::Call& e);
   Val call_body(Frame frame, ir::FnId fn);
   Val maths(ir::Intrinsic op, ir::Type type, std::span<const Val> args);
@@ -222,6 +228,8 @@ class LaneCode {
   void store_contiguous(const MemoryRef& m, ir::Memory source, const Val& index,
                         ir::Type index_type, llvm::Value* raw, SiteRef site, bool proved);
   llvm::Value* sink_address();
+  // `access` if `inside` holds, else zero of what it gives.
+  llvm::Value* jumped_over(llvm::Value* inside, llvm::function_ref<llvm::Value*()> access);
   llvm::Value* finish_load(const MemoryRef& m, llvm::Value* raw);
   void describe_access(const MemoryRef& m, llvm::Instruction& access);
   template <class Instruction>

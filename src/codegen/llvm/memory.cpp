@@ -179,9 +179,12 @@ Val LaneCode::load_scalar(const MemoryRef& m, const Val& index, Type index_type,
   llvm::Type* const type = element_type(m.element, b_.getContext());
   llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
   llvm::Value* address = element_address(m, wide_index(index.v, index_type));
+  const auto access = [&] { return mark(m, b_.CreateAlignedLoad(type, address, align_of(m))); };
+  if (inside != nullptr && options_.jumps_over_accesses)
+    return {finish_load(m, jumped_over(inside, access)), false};
   if (inside != nullptr)
     address = b_.CreateSelect(inside, address, zero_global(*b_.GetInsertBlock()->getModule()));
-  llvm::LoadInst* const raw = mark(m, b_.CreateAlignedLoad(type, address, align_of(m)));
+  llvm::LoadInst* const raw = access();
   if (m.steady && inside == nullptr && llvm::isa<llvm::Constant>(index.v))
     raw->setMetadata(kSteady, llvm::MDNode::get(b_.getContext(), {}));
   return {finish_load(m, raw), false};
@@ -334,10 +337,14 @@ void LaneCode::store_at(const MemoryRef& m, Memory source, Val index, Type index
   if (!wide()) {
     llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
     llvm::Value* address = element_address(m, wide_index(index.v, index_type));
+    llvm::Value* const raw = math_.narrow(m.element, v.v);
+    const auto access = [&] { return mark(m, b_.CreateAlignedStore(raw, address, align_of(m))); };
+    if (inside != nullptr && options_.jumps_over_accesses) {
+      jumped_over(inside, access);
+      return;
+    }
     if (inside != nullptr) address = b_.CreateSelect(inside, address, sink_address());
-    llvm::StoreInst* const store =
-        b_.CreateAlignedStore(math_.narrow(m.element, v.v), address, align_of(m));
-    mark(m, store);
+    access();
     return;
   }
   if (m.per_lane) {
@@ -447,7 +454,23 @@ void LaneCode::store_contiguous(const MemoryRef& m, Memory source, const Val& in
   b_.SetInsertPoint(after);
 }
 
-// ---- addresses for what does not happen
+// ---- what does not happen
+
+llvm::Value* LaneCode::jumped_over(llvm::Value* inside, llvm::function_ref<llvm::Value*()> access) {
+  llvm::BasicBlock* const from = b_.GetInsertBlock();
+  llvm::BasicBlock* const there = new_block("access");
+  llvm::BasicBlock* const after = new_block("accessed");
+  b_.CreateCondBr(inside, there, after);
+  b_.SetInsertPoint(there);
+  llvm::Value* const found = access();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  if (found->getType()->isVoidTy()) return nullptr;
+  llvm::PHINode* const phi = b_.CreatePHI(found->getType(), 2);
+  phi->addIncoming(llvm::Constant::getNullValue(found->getType()), from);
+  phi->addIncoming(found, there);
+  return phi;
+}
 
 llvm::Value* zero_global(llvm::Module& module) {
   if (llvm::GlobalVariable* const found = module.getNamedGlobal("vyre.zero")) return found;

@@ -17,6 +17,10 @@ constexpr uint64_t kTripsWithoutPoll = uint64_t{1} << 18;
 
 }  // namespace
 
+void Environment::workgroup_barrier() {
+  VYRE_CHECK(!"a workgroup barrier is cut by the plan");
+}
+
 LaneCode::LaneCode(Builder& builder, Environment& environment, const check::CheckedProgram& program,
                    const Divergence& divergence, const Options& options)
     : b_(builder),
@@ -188,8 +192,14 @@ void LaneCode::emit_stmt(StmtId id) {
       },
       [&](const Return& s) { emit_return(s); }, [&](const Nested& s) { emit_block(s.body); },
       [&](const Region& s) { emit_block(s.body); },
-      // Lanes of a block are always at the same place: a subgroup has nothing to wait for.
-      [&](const Barrier& s) { VYRE_CHECK(s.scope == Scope::Subgroup); },
+      [&](const Barrier& s) {
+        if (s.scope == Scope::Workgroup) {
+          env_.workgroup_barrier();
+          return;
+        }
+        // Lanes of a block are always at the same place: a subgroup has nothing to wait for.
+        VYRE_CHECK(s.scope == Scope::Subgroup);
+      },
       [&](const Fixpoint&) { VYRE_CHECK(!"a fixpoint is cut by the plan"); },
       [&](const AsyncCopy&) { VYRE_CHECK(!"an async copy is cut by the plan"); },
       [&](const Wait&) { VYRE_CHECK(!"a wait is cut by the plan"); },
