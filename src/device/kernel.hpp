@@ -16,8 +16,8 @@
 
 namespace vyre::device {
 
-// Buffers are no longer than this, so that the last elements and the first are never in one block of
-// lanes whose indices wrap.
+// Buffers are no longer than this, so that the last elements and the first are never in one block
+// of lanes whose indices wrap.
 inline constexpr uint32_t kMostKernelElements = 0xFFFF'FFFF - 63;
 
 struct KernelBinding {
@@ -73,6 +73,8 @@ using KernelFinishFn = void (*)(const KernelArgs* args, KernelWorker* worker);
 
 struct KernelInfo {
   static constexpr uint32_t kHasFinish = 1;
+  // All workgroups do the same, and once is enough.
+  static constexpr uint32_t kOneGroup = 2;
   uint64_t scratch_bytes = 0;
   uint32_t cost = 0;  // of one lane, in about a nanosecond: what to expect, not a promise
   uint32_t flags = 0;

@@ -67,7 +67,9 @@ void LaneCode::for_each_lane(llvm::Value* mask, llvm::function_ref<void(llvm::Va
   left->addIncoming(bits, from);
   llvm::Value* const lane = b_.CreateZExtOrTrunc(
       b_.CreateIntrinsic(in::cttz, {word}, {left, b_.getTrue()}), b_.getInt32Ty());
+  turn_ = lane;
   body(lane);
+  turn_ = nullptr;
   llvm::Value* const rest = b_.CreateAnd(left, b_.CreateSub(left, llvm::ConstantInt::get(word, 1)));
   left->addIncoming(rest, b_.GetInsertBlock());
   b_.CreateCondBr(b_.CreateICmpNE(rest, llvm::ConstantInt::get(word, 0)), turn, after);
@@ -160,16 +162,29 @@ llvm::Constant* neutral_operand(AtomicOp op, Type type, llvm::Type* t) {
   }
 }
 
-void LaneCode::combine_in_copy(const MemoryRef& m, const Atomic& e, llvm::Value* wide,
+// In the worker's own copy if there is one. Nobody looks at what was there before.
+llvm::Value* LaneCode::combine(const MemoryRef& m, const Atomic& e, llvm::Value* wide,
                                llvm::Value* a) {
   llvm::Type* const t = type_of(m.element, b_.getContext());
-  llvm::Value* const bank =
-      b_.CreateAnd(b_.CreateZExt(env_.start(), b_.getInt64Ty()), m.copy->bank_mask);
-  llvm::Value* const at = b_.CreateAdd(
-      wide, b_.CreateMul(bank, llvm::ConstantInt::get(b_.getInt64Ty(), m.copy->bank_elements)));
+  llvm::BasicBlock* const own = new_block("own_copy");
+  llvm::BasicBlock* const shared = new_block("no_copy");
+  llvm::BasicBlock* const after = new_block("combined");
+  b_.CreateCondBr(m.copy->use, own, shared);
+  b_.SetInsertPoint(own);
+  llvm::Value* const number =
+      turn_ != nullptr ? b_.CreateZExt(turn_, b_.getInt64Ty()) : env_.wide_start();
+  llvm::Value* const bank = b_.CreateAnd(number, m.copy->bank_mask);
+  llvm::Value* const at =
+      b_.CreateAdd(wide, b_.CreateMul(bank, b_.getInt64(m.copy->bank_elements)));
   llvm::Value* const address = b_.CreateGEP(t, m.copy->address, at);
   llvm::Value* const old = b_.CreateAlignedLoad(t, address, align_of(m));
   b_.CreateAlignedStore(math_.combine(e.op, m.element, old, a), address, align_of(m));
+  b_.CreateBr(after);
+  b_.SetInsertPoint(shared);
+  atomic_scalar(m, e, element_address(m, wide), a, nullptr, false);
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  return llvm::Constant::getNullValue(t);
 }
 
 Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
@@ -187,14 +202,18 @@ Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
   // One operation, if `may` (null: yes).
   const auto guarded = [&](llvm::Value* may, llvm::Value* i, llvm::Value* a,
                            llvm::Value* b) -> llvm::Value* {
-    llvm::Value* const address = element_address(m, wide_index(i, index_type));
-    if (may == nullptr) return atomic_scalar(m, e, address, a, b, used);
+    const auto operation = [&] {
+      llvm::Value* const wide = wide_index(i, index_type);
+      if (m.copy != nullptr) return combine(m, e, wide, a);
+      return atomic_scalar(m, e, element_address(m, wide), a, b, used);
+    };
+    if (may == nullptr) return operation();
     llvm::BasicBlock* const from = b_.GetInsertBlock();
     llvm::BasicBlock* const inside = new_block("atomic");
     llvm::BasicBlock* const after = new_block("atomic_after");
     b_.CreateCondBr(may, inside, after);
     b_.SetInsertPoint(inside);
-    llvm::Value* const old = atomic_scalar(m, e, address, a, b, used);
+    llvm::Value* const old = operation();
     llvm::BasicBlock* const end = b_.GetInsertBlock();
     b_.CreateBr(after);
     b_.SetInsertPoint(after);
@@ -203,25 +222,6 @@ Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
     phi->addIncoming(old, end);
     return phi;
   };
-  if (!wide() && m.copy != nullptr && !used) {
-    llvm::BasicBlock* const after = new_block("combined");
-    if (llvm::Value* const may = allowed_scalar(m, index, index_type, site, proved)) {
-      llvm::BasicBlock* const inside = new_block("combine");
-      b_.CreateCondBr(may, inside, after);
-      b_.SetInsertPoint(inside);
-    }
-    llvm::BasicBlock* const own = new_block("own_copy");
-    llvm::BasicBlock* const shared = new_block("no_copy");
-    b_.CreateCondBr(m.copy->use, own, shared);
-    b_.SetInsertPoint(own);
-    combine_in_copy(m, e, wide_index(index.v, index_type), args[0].v);
-    b_.CreateBr(after);
-    b_.SetInsertPoint(shared);
-    guarded(nullptr, index.v, args[0].v, nullptr);
-    b_.CreateBr(after);
-    b_.SetInsertPoint(after);
-    return {llvm::Constant::getNullValue(t), false};
-  }
   if (!wide()) {
     llvm::Value* const may = allowed_scalar(m, index, index_type, site, proved);
     return {guarded(may, index.v, args[0].v, args[1].v), false};
@@ -255,12 +255,23 @@ Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
   }
   llvm::Value* const found = new_variable(vector(t));
   b_.CreateStore(llvm::Constant::getNullValue(vector(t)), found);
+  // Elements with a number that is not a constant are taken from memory.
+  const auto in_memory = [&](const Val& v) -> llvm::Value* {
+    if (v.v == nullptr || !v.varying) return nullptr;
+    llvm::Value* const all = new_variable(v.v->getType());
+    b_.CreateStore(v.v, all);
+    return all;
+  };
+  const std::array<llvm::Value*, 3> all = {in_memory(index), in_memory(args[0]),
+                                           in_memory(args[1])};
   for_each_lane(lanes_in, [&](llvm::Value* lane) {
-    const auto of_lane = [&](const Val& v) -> llvm::Value* {
-      if (v.v == nullptr) return nullptr;
-      return v.varying ? b_.CreateExtractElement(v.v, lane) : v.v;
+    const auto of_lane = [&](const Val& v, llvm::Value* place) -> llvm::Value* {
+      if (place == nullptr) return v.v;
+      llvm::Type* const element = v.v->getType()->getScalarType();
+      return b_.CreateLoad(element, b_.CreateGEP(element, place, lane));
     };
-    llvm::Value* const old = guarded(nullptr, of_lane(index), of_lane(args[0]), of_lane(args[1]));
+    llvm::Value* const old = guarded(nullptr, of_lane(index, all[0]), of_lane(args[0], all[1]),
+                                     of_lane(args[1], all[2]));
     if (used) {
       llvm::Value* const before = b_.CreateLoad(vector(t), found);
       b_.CreateStore(b_.CreateInsertElement(before, old, lane), found);

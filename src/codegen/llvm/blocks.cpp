@@ -141,6 +141,8 @@ class BlockEmitter : public Environment {
       case Builtin::WorkgroupSize: return {b_.getInt32(size_[axis]), false};
       case Builtin::SubgroupSize: return {b_.getInt32(kSubgroupLanes), false};
       case Builtin::SubgroupLane:
+        // A packed block is a subgroup.
+        if (options_.shape.packed) return along_x(b_.CreateNeg(start_));
         return {b_.CreateAnd(lane_in_group().v, splat(b_.getInt32(kSubgroupLanes - 1))),
                 options_.shape.lanes > 1};
       case Builtin::SubgroupId:
@@ -575,25 +577,29 @@ double estimated_cost(const check::CheckedProgram& phase, uint32_t lanes) {
   return Weight(phase).of(phase.program.body) * (lanes > 1 ? 0.08 : 0.3);
 }
 
-BlockShape choose_shape(const check::CheckedProgram& phase, bool checked) {
+BlockShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
+                        bool checked) {
   bool subgroups = mentions(phase, {Builtin::SubgroupId, Builtin::SubgroupLane});
-  bool turns = false;  // lanes that have to come one after the other
+  bool turns = false;    // lanes that have to come one after the other
+  bool waiting = false;  // and look at what the one before has left, or meet other threads
   for (const Expr& e : phase.program.exprs) {
     subgroups = subgroups || std::holds_alternative<Subgroup>(e);
     const auto* atomic = std::get_if<Atomic>(&e);
-    turns = turns ||
-            (atomic != nullptr && atomic->op != AtomicOp::Load && atomic->op != AtomicOp::Store);
+    if (atomic == nullptr || atomic->op == AtomicOp::Load || atomic->op == AtomicOp::Store)
+      continue;
+    turns = true;
+    waiting = waiting || atomic->memory.kind != Memory::Kind::Buffer || !own[atomic->memory.index];
   }
   if (subgroups) return {.lanes = kSubgroupLanes, .packed = true};
-  if (checked || turns) return {};
+  if (checked || waiting) return {};
   uint32_t lanes = 32;
   if (!may_merge(phase))
     while (lanes > phase.workgroup[0]) lanes /= 2;
   if (lanes < 8) return {};
   const BlockShape shape{.lanes = lanes};
-  // Lanes that take different numbers of trips wait for each other in a block.
-  if (Divergence(phase, shape, {}).any_divergent_loop()) return {};
-  return shape;
+  // Lanes that walk through memory side by side use whole cache lines, which makes up for turns.
+  const Divergence::LoopKinds loops = Divergence(phase, shape, {}).loop_kinds();
+  return loops.apart || (turns && !loops.together) ? BlockShape{} : shape;
 }
 
 }  // namespace vyre::codegen

@@ -93,13 +93,18 @@ bool overwrites(const check::CheckedProgram& phase, BufferId shared) {
   }
   for (const Stmt& s : p.stmts)
     if (std::holds_alternative<Return>(s) || std::holds_alternative<Trap>(s)) return false;
-  for (const StmtId id : p.items(p.body)) {
-    const auto* store = std::get_if<Store>(&p[id]);
-    if (store == nullptr || !meant(store->memory) || store->op) continue;
-    const auto* index = std::get_if<BuiltinRef>(&p[store->index]);
-    if (index != nullptr && index->builtin == Builtin::Lid && index->axis == 0) return true;
-  }
-  return false;
+  const auto all_store = [&](Block block, auto&& self) -> bool {
+    for (const StmtId id : p.items(block)) {
+      if (const auto* region = std::get_if<Region>(&p[id]))
+        if (self(region->body, self)) return true;
+      const auto* store = std::get_if<Store>(&p[id]);
+      if (store == nullptr || !meant(store->memory) || store->op) continue;
+      const auto* index = std::get_if<BuiltinRef>(&p[store->index]);
+      if (index != nullptr && index->builtin == Builtin::Lid && index->axis == 0) return true;
+    }
+    return false;
+  };
+  return all_store(p.body, all_store);
 }
 
 }  // namespace vyre::codegen

@@ -39,9 +39,53 @@ Divergence::Divergence(const check::CheckedProgram& checked, BlockShape shape, O
   } while (changed_);
 }
 
-bool Divergence::any_divergent_loop() const {
-  for (const bool loop : loop_)
-    if (loop) return true;
+Divergence::LoopKinds Divergence::loop_kinds() const {
+  LoopKinds kinds;
+  for (size_t i = 0; i < loop_.size(); ++i) {
+    if (!loop_[i]) continue;
+    const auto* loop = std::get_if<For>(&p_.stmts[i]);
+    (loop != nullptr && stays_together(*loop) ? kinds.together : kinds.apart) = true;
+  }
+  return kinds;
+}
+
+bool Divergence::stays_together(const For& loop) const {
+  return c_.local_types[loop.variable.index()] == Type::U32 && !varies(loop.last) &&
+         counts_lanes(loop.first) && !may_leave(loop.body);
+}
+
+// start + something that is the same for all lanes.
+bool Divergence::counts_lanes(ExprId id) const {
+  if (const auto* e = std::get_if<BuiltinRef>(&p_[id]))
+    return (e->builtin == Builtin::Gid || e->builtin == Builtin::Lid) && e->axis == 0;
+  if (const auto* e = std::get_if<Binary>(&p_[id])) {
+    if (e->op == BinaryOp::Add && counts_lanes(e->right)) return !varies(e->left);
+    return (e->op == BinaryOp::Add || e->op == BinaryOp::Sub) && counts_lanes(e->left) &&
+           !varies(e->right);
+  }
+  const auto* ref = std::get_if<LocalRef>(&p_[id]);
+  if (ref == nullptr || p_[ref->local].kind != Local::Kind::Let) return false;
+  for (const Stmt& s : p_.stmts)
+    if (const auto* let = std::get_if<Let>(&s); let != nullptr && let->local == ref->local)
+      return counts_lanes(let->value);
+  return false;
+}
+
+bool Divergence::may_leave(Block block) const {
+  for (const StmtId id : p_.items(block)) {
+    const Stmt& s = p_[id];
+    if (std::holds_alternative<Return>(s) || std::holds_alternative<Trap>(s) ||
+        std::holds_alternative<Break>(s) || std::holds_alternative<Continue>(s))
+      return true;
+    bool inner = false;
+    for_each_block(s, [&](Block b) { inner = inner || may_leave(b); });
+    const auto ends = [&](ExprId e, auto&& self) -> void {
+      if (const auto* call = std::get_if<Call>(&p_[e])) inner = inner || fn_ends_[call->fn.index()];
+      for_each_operand(p_, p_[e], [&](ExprId operand) { self(operand, self); });
+    };
+    for_each_operand(p_, s, [&](ExprId e) { ends(e, ends); });
+    if (inner) return true;
+  }
   return false;
 }
 

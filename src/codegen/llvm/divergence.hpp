@@ -36,7 +36,14 @@ class Divergence {
   // Some lanes of a block end while others go on.
   [[nodiscard]] bool ends_lanes() const { return ends_lanes_; }
   [[nodiscard]] bool ends_lanes(ir::FnId fn) const { return fn_ends_[fn.index()]; }
-  [[nodiscard]] bool any_divergent_loop() const;
+  // Divergent loops in which lanes stay together but for the last trips: from a lane's number on to
+  // the same end, in the same steps.
+  [[nodiscard]] bool stays_together(const ir::For& loop) const;
+  struct LoopKinds {
+    bool together = false;
+    bool apart = false;  // lanes that take few trips wait for those that take many
+  };
+  [[nodiscard]] LoopKinds loop_kinds() const;
 
  private:
   void walk(ir::Block block, uint32_t depth);
@@ -46,6 +53,8 @@ class Divergence {
   void set(std::vector<bool>& flags, size_t index);
   void end_lanes(bool some);
   void assign(ir::LocalId local, bool value_varies, uint32_t depth);
+  [[nodiscard]] bool counts_lanes(ir::ExprId id) const;
+  [[nodiscard]] bool may_leave(ir::Block block) const;
   [[nodiscard]] bool varies_when_loaded(ir::Memory memory, ir::ExprId index) const;
 
   const check::CheckedProgram& c_;

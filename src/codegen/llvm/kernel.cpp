@@ -70,6 +70,8 @@ class KernelEmitter {
       info.flags |= device::KernelInfo::kHasFinish;
       copies->finish(b_, module_, number_, target_.half_conversions);
     }
+    if (phases_.cut() == nullptr && plans_[0].needed.one && plans_[0].merges)
+      info.flags |= device::KernelInfo::kOneGroup;
     info.scratch_bytes = scratch_bytes_;
     info.cost = static_cast<uint32_t>(std::clamp(group_cost() / lanes_per_group(), 1.0, 1e9));
     return info;
@@ -134,11 +136,25 @@ class KernelEmitter {
     return byte_address(b_, base, offset);
   }
 
+  // By buffer of the phase.
+  [[nodiscard]] std::vector<bool> own_memory(size_t phase) const {
+    std::vector<bool> own;
+    const auto& buffers = program_.program.buffers;
+    const auto shared = [&](uint32_t i) { return buffers[i].kind == BufferKind::Shared; };
+    if (phases_.cut() == nullptr)
+      for (uint32_t i = 0; i < buffers.size(); ++i) own.push_back(shared(i));
+    else
+      for (const plan::Argument& a : phases_.cut()->segments[phase].arguments)
+        own.push_back(a.kind != plan::Argument::Kind::Source || shared(a.index));
+    return own;
+  }
+
   void prepare_phase(size_t i) {
     Phase phase;
     phase.program = &phases_.program(i);
     if (!target_.checked) phase.needed = lanes_needed(*phase.program);
-    if (!phase.needed.one) phase.shape = choose_shape(*phase.program, target_.checked);
+    if (!phase.needed.one)
+      phase.shape = choose_shape(*phase.program, own_memory(i), target_.checked);
     phase.divergence.emplace(*phase.program, phase.shape,
                              Divergence::Options{.accesses_end = target_.checked});
     phase.merges = phases_.cut() == nullptr && !phase.shape.packed && may_merge(*phase.program);

@@ -22,8 +22,10 @@ struct HostTarget {
 device::KernelInfo emit_kernel(llvm::Module& module, const plan::Segment& segment,
                                const Phases& phases, uint32_t number, const HostTarget& target);
 
-// Lanes of a block in which a phase is run, by what it does.
-BlockShape choose_shape(const check::CheckedProgram& phase, bool checked);
+// Lanes of a block in which a phase is run, by what it does. `own`, by buffer: memory that no other
+// thread sees.
+BlockShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
+                        bool checked);
 
 inline constexpr uint32_t kSubgroupLanes = 32;
 

@@ -167,6 +167,10 @@ class LaneCode {
   void emit_while(const ir::While& s, ir::StmtId id);
   // One trip of a loop, which ends at the insertion point: where lanes go on with the next trip.
   void emit_trip(ir::Block body, llvm::BasicBlock* exit, bool divergent);
+  // The trips that all lanes take together; the rest is for the lanes that are returned, from the
+  // values in `variable` on.
+  llvm::Value* emit_together(const ir::For& s, ir::StmtId id, const Val& first, const Val& last,
+                             const Val& step, llvm::Value* variable, bool polls);
   struct LanesOfLoop;
   LanesOfLoop enter_divergent(llvm::Value* first_lanes, ir::Block body);
   void leave_divergent(const LanesOfLoop& lanes);
@@ -244,7 +248,7 @@ class LaneCode {
   Val atomic(ir::ExprId id, const ir::Atomic& e, bool used);
   llvm::Value* atomic_scalar(const MemoryRef& m, const ir::Atomic& e, llvm::Value* address,
                              llvm::Value* a, llvm::Value* b, bool used);
-  void combine_in_copy(const MemoryRef& m, const ir::Atomic& e, llvm::Value* wide, llvm::Value* a);
+  llvm::Value* combine(const MemoryRef& m, const ir::Atomic& e, llvm::Value* wide, llvm::Value* a);
   llvm::Value* reduced(ir::AtomicOp op, ir::Type type, llvm::Value* values);
   // Runs `body(lane number)` for each lane of the mask; an exit in the middle is not possible.
   void for_each_lane(llvm::Value* mask, llvm::function_ref<void(llvm::Value*)> body);
@@ -288,10 +292,12 @@ class LaneCode {
   Environment& env_;
   Options options_;
   Arithmetic math_;
-  std::deque<Frame> frames_;  // references stay valid while functions are entered
+  std::vector<bool> assigned_;  // by local of the program: variables that are not only declared
+  std::deque<Frame> frames_;    // references stay valid while functions are entered
   llvm::Value* mask_ = nullptr;
   llvm::Value* live_ = nullptr;  // variable: lanes that have not ended, if lanes can end alone
   uint32_t parted_ = 0;          // divergent constructs around the insertion point
+  llvm::Value* turn_ = nullptr;  // the lane whose turn it is, where they come one by one
   llvm::Value* sink_ = nullptr;  // where stores go that do not happen
   uint64_t trips_ = 1;           // of the loops around, as far as they are known
   uint32_t copies_ = 0;          // statements emitted a second time for full masks

@@ -71,6 +71,13 @@ class Analysis {
     if (const auto* x = std::get_if<Store>(&s))
       return x->memory.kind == Memory::Kind::Buffer && !x->op && steady(x->index) &&
              steady(x->value);
+    // How values are kept for the phases that follow.
+    if (const auto* x = std::get_if<Eval>(&s)) {
+      const auto* store = std::get_if<Atomic>(&p_[x->value]);
+      return store != nullptr && store->op == AtomicOp::Store &&
+             store->order == MemoryOrder::Relaxed && store->memory.kind == Memory::Kind::Buffer &&
+             steady(store->index) && steady(store->args[0]);
+    }
     if (const auto* x = std::get_if<If>(&s)) {
       if (steady(x->condition) && same(x->then_block, false) && same(x->else_block, false))
         return true;

@@ -185,7 +185,11 @@ Val LaneCode::load_scalar(const MemoryRef& m, const Val& index, Type index_type,
   if (inside != nullptr)
     address = b_.CreateSelect(inside, address, zero_global(*b_.GetInsertBlock()->getModule()));
   llvm::LoadInst* const raw = access();
-  if (m.steady && inside == nullptr && llvm::isa<llvm::Constant>(index.v))
+  // A fixed place of a fixed length is there whether the lane comes to it or not.
+  const check::BoundsProof* const proof = site.expr.valid() ? c().proof(site.expr) : nullptr;
+  const bool fixed = proof != nullptr && proof->kind == check::BoundsProof::Kind::Range &&
+                     llvm::isa<llvm::Constant>(index.v);
+  if (inside == nullptr && fixed && (m.steady || m.invariant))
     raw->setMetadata(kSteady, llvm::MDNode::get(b_.getContext(), {}));
   return {finish_load(m, raw), false};
 }

@@ -32,6 +32,9 @@ LaneCode::LaneCode(Builder& builder, Environment& environment, const check::Chec
   main.d = &divergence;
   main.slots.resize(program.program.locals.size());
   frames_.push_back(std::move(main));
+  assigned_.resize(program.program.locals.size());
+  for (const Stmt& s : program.program.stmts)
+    if (const auto* assign = std::get_if<Assign>(&s)) assigned_[assign->local.index()] = true;
 }
 
 void LaneCode::emit(llvm::Value* mask) {
@@ -213,7 +216,8 @@ void LaneCode::emit_stmt(StmtId id) {
 void LaneCode::emit_let(const Let& s) {
   Val v = value(s.value);
   Slot& slot = frame().slots[s.local.index()];
-  if (p()[s.local].kind == Local::Kind::Let || p()[s.local].kind == Local::Kind::For) {
+  const bool stays = frame().c == frames_.front().c && !assigned_[s.local.index()];
+  if (stays || p()[s.local].kind == Local::Kind::Let || p()[s.local].kind == Local::Kind::For) {
     slot.value = v;
     slot.variable = nullptr;
     return;
@@ -540,7 +544,12 @@ void LaneCode::emit_for(const For& s, StmtId id) {
     b_.SetInsertPoint(exit);
     mask_ = before;
   } else {
-    llvm::Value* lanes_in = math_.splat(less(first, last));
+    llvm::Value* lanes_in = nullptr;
+    if (mask_ == nullptr && first.offset != nullptr && !options_.checked && d().stays_together(s) &&
+        copies_ + s.body.count < kMostCopies)
+      lanes_in = emit_together(s, id, first, last, step, variable, polls);
+    else
+      lanes_in = math_.splat(less(first, last));
     if (mask_ != nullptr) lanes_in = b_.CreateAnd(mask_, lanes_in);
     const LanesOfLoop lanes = enter_divergent(lanes_in, s.body);
     llvm::BasicBlock* const head = new_block("for_lanes");
@@ -562,6 +571,59 @@ void LaneCode::emit_for(const For& s, StmtId id) {
     leave_divergent(lanes);
   }
   trips_ = outer_trips;
+}
+
+llvm::Value* LaneCode::emit_together(const For& s, StmtId id, const Val& first, const Val& last,
+                                     const Val& step, llvm::Value* variable, bool polls) {
+  copies_ += s.body.count;
+  llvm::Type* const word = b_.getInt64Ty();
+  llvm::Value* const end = b_.CreateZExt(last.v, word);
+  llvm::Value* const start = env_.start();
+  // Of the first lane; where the numbers of a block start again at 0 there are no such trips.
+  llvm::Value* const at = new_variable(word);
+  llvm::Value* const first_lane = b_.CreateZExt(b_.CreateAdd(start, first.offset), word);
+  b_.CreateStore(first_lane, at);
+  llvm::Value* const wraps =
+      b_.CreateICmpUGT(first_lane, llvm::ConstantInt::get(word, (uint64_t{1} << 32) - lanes()));
+  llvm::Value* const lanes_at_once =
+      math_.splat(math_.binary(BinaryOp::Lt, Type::U32, first, last, Type::U32));
+  llvm::BasicBlock* const from = b_.GetInsertBlock();
+  llvm::BasicBlock* const head = new_block("together");
+  llvm::BasicBlock* const trip = new_block("trip");
+  llvm::BasicBlock* const left = new_block("left_over");
+  llvm::BasicBlock* const rest = new_block("rest");
+  b_.CreateCondBr(wraps, rest, head);
+  b_.SetInsertPoint(head);
+  llvm::Value* const i = b_.CreateLoad(word, at);
+  llvm::Value* const behind =
+      b_.CreateAdd(i, llvm::ConstantInt::get(word, lanes()), "", true, true);
+  b_.CreateCondBr(b_.CreateICmpULE(behind, end), trip, left);
+  b_.SetInsertPoint(trip);
+  llvm::Value* const low = b_.CreateTrunc(i, b_.getInt32Ty());
+  const auto numbered = [&](llvm::Value* from_here) {
+    return b_.CreateAdd(b_.CreateVectorSplat(lanes(), from_here), iota(b_.getInt32Ty()));
+  };
+  frame().slots[s.variable.index()].value = {numbered(low), true, b_.CreateSub(low, start)};
+  // Nothing leaves it early, so it is like any trip without a mask.
+  emit_trip(s.body, rest, false);
+  mask_ = nullptr;
+  if (polls) env_.poll({{}, id});
+  b_.CreateStore(b_.CreateAdd(b_.CreateLoad(word, at), b_.CreateZExt(step.v, word), "", true, true),
+                 at);
+  b_.CreateBr(head);
+  // Those below the end, which is less than a block away.
+  b_.SetInsertPoint(left);
+  llvm::Value* const count = b_.CreateTrunc(
+      b_.CreateSub(end, b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, i, end)), b_.getInt32Ty());
+  llvm::Value* const some =
+      b_.CreateICmpULT(iota(b_.getInt32Ty()), b_.CreateVectorSplat(lanes(), count));
+  b_.CreateStore(numbered(b_.CreateTrunc(i, b_.getInt32Ty())), variable);
+  b_.CreateBr(rest);
+  b_.SetInsertPoint(rest);
+  llvm::PHINode* const lanes_in = b_.CreatePHI(vector(b_.getInt1Ty()), 2);
+  lanes_in->addIncoming(lanes_at_once, from);
+  lanes_in->addIncoming(some, left);
+  return lanes_in;
 }
 
 void LaneCode::emit_while(const While& s, StmtId id) {
