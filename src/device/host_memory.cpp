@@ -106,14 +106,16 @@ std::span<std::byte> HostMemory::Work::find(Handle handle) {
   return bytes;
 }
 
-Ticket FinishedWork::add(Result<Completion> result) {
+Ticket FinishedWork::add(Result<Completion>&& result) {
   const std::scoped_lock lock(mutex_);
   const Ticket ticket{next_++};
   const auto free = std::ranges::find(rows_, Ticket{}, &Row::ticket);
-  if (free == rows_.end())
+  if (free == rows_.end()) {
     rows_.push_back({ticket, std::move(result)});
-  else
-    *free = {ticket, std::move(result)};
+  } else {
+    free->ticket = ticket;
+    free->result = std::move(result);
+  }
   return ticket;
 }
 

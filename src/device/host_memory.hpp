@@ -141,7 +141,7 @@ class HostCode {
 // Work that ended before anybody waited for it.
 class FinishedWork {
  public:
-  Ticket add(Result<Completion> result);
+  Ticket add(Result<Completion>&& result);
   // Internal for a ticket that is not there, or not any more.
   Result<Completion> take(Ticket ticket);
   void clear() noexcept;

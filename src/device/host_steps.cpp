@@ -49,6 +49,13 @@ Result<void> check_limits(const Launch& launch, const Axes& grid, const BackendI
       return too_large("a workgroup", launch.workgroup, c.max_workgroup_size);
   }
   using Wide = unsigned __int128;
+  // Every launch comes through here, so what almost all of them are is decided with few words.
+  uint64_t few = 0;
+  const uint64_t in_group = uint64_t{launch.workgroup[0]} * launch.workgroup[1];
+  if (in_group <= 0xFFFF'FFFF && in_group * launch.workgroup[2] <= c.max_invocations_per_workgroup &&
+      !__builtin_mul_overflow(uint64_t{grid[0]} * grid[1], uint64_t{grid[2]}, &few) &&
+      !__builtin_mul_overflow(few, in_group * launch.workgroup[2], &few) && few <= 0xFFFF'FFFF)
+    return {};
   const Wide lanes = Wide{launch.workgroup[0]} * launch.workgroup[1] * launch.workgroup[2];
   const Wide groups = Wide{grid[0]} * grid[1] * grid[2];
   if (lanes > c.max_invocations_per_workgroup)
@@ -144,11 +151,12 @@ class Runner {
             return timed(step, [&] {
               const auto to = access_.region(x.to);
               if (!to.empty()) device_.fill(to, x.value);
+              took(to.size());
             });
           },
           [&](const SetWord& x) { return timed(step, [&] { access_.write(x.to, x.value); }); },
           [&](const Compare& x) { return timed(step, [&] { compare(x); }); },
-          [&](const Transfer& x) { return timed(step, [&] { access_.move(x); }); },
+          [&](const Transfer& x) { return timed(step, [&] { move(x); }); },
           [&](const Exit& x) {
             bool leaves = false;
             const bool fine =
@@ -223,6 +231,15 @@ class Runner {
   }
 
   void launch(const Launch& x) {
+    took(x.grid_from ? ~uint64_t{0}
+                     : uint64_t{x.grid[0]} * x.grid[1] * x.grid[2] * x.workgroup[0]);
+    if (!x.grid_from && device_.launch_again(step_, completion_, again_error_)) {
+      if (again_error_)
+        access_.fail(std::move(*again_error_));
+      else
+        ++completion_.launches;
+      return;
+    }
     Axes grid = x.grid;
     if (x.grid_from)
       for (uint32_t axis = 0; axis < 3; ++axis)
@@ -242,7 +259,13 @@ class Runner {
     }
   }
 
+  void move(const Transfer& x) {
+    access_.move(x);
+    took(x.device.bytes);
+  }
+
   void copy(const Copy& x) {
+    took(x.to.bytes);
     if (overlap(x.to, x.from)) {
       access_.fail(error(ErrorCode::Internal,
                          fmt::format("a copy within handle {} overlaps itself. Fix: report this as "
@@ -256,6 +279,7 @@ class Runner {
   }
 
   void compare(const Compare& x) {
+    took(x.a.bytes);
     const auto a = access_.region(x.a);
     const auto b = access_.region(x.b);
     if (!a.empty() && !b.empty() && device_.differ(a, b)) access_.write(x.differs, 1);
@@ -265,10 +289,24 @@ class Runner {
     if (access_.failed()) return false;
     if (submission_.cancel != nullptr && submission_.cancel->load(std::memory_order_relaxed))
       access_.fail(cancelled_error());
-    else if (submission_.deadline != kNoDeadline &&
-             std::chrono::steady_clock::now() >= submission_.deadline)
-      access_.fail(out_of_time_error(step_, submission_.steps.size()));
+    else if (submission_.deadline != kNoDeadline)
+      look_at_clock();
     return !access_.failed();
+  }
+
+  // Reading it takes as long as a short step.
+  void look_at_clock() {
+    if (short_steps_ != 0 && short_steps_ <= kShortSteps) {
+      ++short_steps_;
+      return;
+    }
+    short_steps_ = 1;
+    if (std::chrono::steady_clock::now() >= submission_.deadline)
+      access_.fail(out_of_time_error(step_, submission_.steps.size()));
+  }
+  // Bytes or lanes that a step went through.
+  void took(uint64_t size) {
+    if (size > kShort) short_steps_ = 0;
   }
 
   const Submission& submission_;
@@ -277,6 +315,10 @@ class Runner {
   Completion& completion_;
   Access access_;
   uint32_t step_ = 0;
+  static constexpr uint64_t kShort = 1024;
+  static constexpr uint32_t kShortSteps = 16;
+  uint32_t short_steps_ = 0;  // 0: the clock is read before the next one
+  std::optional<Error> again_error_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "vyre/base/result.hpp"
@@ -21,6 +22,13 @@ class HostDevice {
   // Completion::lane_stop and whole.
   virtual Result<Timings> launch(const Launch& launch, const Axes& grid,
                                  Completion& completion) = 0;
+  // For devices that keep what they looked up for a launch: runs that of this step, which has run
+  // before in this submission with the same grid, once more. False: it is not known any more.
+  // Like launch(), but for the times, which such a device adds to the completion by itself.
+  virtual bool launch_again(uint32_t /*step*/, Completion& /*completion*/,
+                            std::optional<Error>& /*error*/) {
+    return false;
+  }
   // Before a step is done; loops and branches are no steps of their own.
   virtual void on_step(const Step& /*step*/) {}
 
@@ -36,7 +44,8 @@ Error cancelled_error();
 Error out_of_time_error(uint64_t step, uint64_t steps);
 
 // Adds to `completion`, whose timings start as 0 where the device measures and as nothing where it
-// does not. Timeout at the deadline or when cancelled, seen between steps; LimitExceeded for a grid
+// does not. Timeout at the deadline or when cancelled, seen between steps (the clock is read before
+// the first, after long ones, and now and then among short ones); LimitExceeded for a grid
 // from memory that is too large, and for times that overflow; Internal for bytes that are not
 // there; whatever a launch returns. Writes Submission::failed_step.
 Result<void> run_steps(const Submission& submission, const BackendInfo& info, HostDevice& device,

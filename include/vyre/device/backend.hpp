@@ -104,8 +104,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
   // Frees everything; nothing of the old life is released afterwards.
   virtual Result<void> do_recover() = 0;
 
-  template <class T>
-  Result<T> note_loss(Result<T> result);
+  void note_loss(Error& error);
   void release(Handle handle, uint32_t generation) noexcept;
 
   BackendInfo info_;
