@@ -159,6 +159,20 @@ Result<Completion> Backend::wait(Ticket ticket, Deadline deadline) {
   return done;
 }
 
+Result<Completion> Backend::run(const Submission& submission) {
+  const std::shared_lock lock(life_);
+  if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_steps(submission.steps, info_); !ok) return std::unexpected(ok.error());
+  auto ticket = do_submit(submission);
+  if (!ticket) {
+    note_loss(ticket.error());
+    return std::unexpected(std::move(ticket.error()));
+  }
+  auto done = do_wait(*ticket, kNoDeadline);
+  if (!done) note_loss(done.error());
+  return done;
+}
+
 Result<void> Backend::recover() {
   const std::unique_lock lock(life_);
   if (auto ok = do_recover(); !ok) {
@@ -208,13 +222,12 @@ Buffer::Use& Buffer::Use::operator=(Use&& other) noexcept {
 }
 
 Result<void> Buffer::check_owner(const Backend& backend) const {
+  if (belongs_to(backend)) return {};
   if (!valid())
     return std::unexpected(error(ErrorCode::InvalidArgument,
                                  "a buffer that is empty (moved from or freed) is given as an "
                                  "argument. Fix: allocate it first"));
-  if (owned_->backend.get() != &backend || owned_->generation != backend.generation())
-    return std::unexpected(stale("a buffer", *owned_->backend, owned_->generation, backend));
-  return {};
+  return std::unexpected(stale("a buffer", *owned_->backend, owned_->generation, backend));
 }
 
 Result<Region> Buffer::region(uint64_t offset, uint64_t bytes) const {

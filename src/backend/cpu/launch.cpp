@@ -46,12 +46,15 @@ PreparedLaunch::PreparedLaunch(const Kernel& k, const device::KernelArgs* a, uin
 
 LaunchJob::LaunchJob(const device::Submission& submission, Worker& self,
                      KernelFloatingPoint& caller)
-    : submission_(submission), self_(self), caller_(caller) {}
+    : submission_(submission), self_(self), caller_(caller) {
+  self.poll = &LaunchJob::poll;
+  self.job = this;
+}
 
 VYRE_CALLS_LOADED_CODE LaunchJob::End LaunchJob::run_at_once(const PreparedLaunch& launch) {
   launch_ = &launch;
   helpers_ = {};
-  if (!begin(self_)) return End::NoMemory;
+  if (!make_ready(self_)) return End::NoMemory;
   launch.kernel->run(launch.args, &self_, 0, launch.groups);
   const End end = end_.load(std::memory_order_relaxed);
   if (end == End::Done && launch.kernel->finish != nullptr)
@@ -66,8 +69,10 @@ LaunchJob::End LaunchJob::run(const PreparedLaunch& launch, const Crew* crew) {
   number_ = crew != nullptr ? crew->number : 0;
   any_stop_.store(false, std::memory_order_relaxed);
   if (!begin(self_)) return End::NoMemory;
-  chunks_.reset(launch.groups, crew != nullptr ? crew->pool.workers() : 1,
-                kAloneNs / launch.group_ns, kMostChunkNs / launch.group_ns);
+  Chunks chunks;
+  chunks_ = &chunks;
+  chunks.reset(launch.groups, crew != nullptr ? crew->pool.workers() : 1,
+               kAloneNs / launch.group_ns, kMostChunkNs / launch.group_ns);
   if (submission_.host != nullptr) next_progress_ = Clock::now() + kProgressEvery;
   if (crew != nullptr) {
     crew->pool.run(
@@ -86,17 +91,21 @@ LaunchJob::End LaunchJob::run(const PreparedLaunch& launch, const Crew* crew) {
   return end;
 }
 
-bool LaunchJob::begin(Worker& worker) {
+// What the code of a launch may find changed by the one before.
+bool LaunchJob::make_ready(Worker& worker) const {
   const uint64_t bytes = launch_->kernel->info.scratch_bytes;
   worker.scratch = bytes != 0 ? worker.memory->at_least(bytes) : nullptr;
-  if (bytes != 0 && worker.scratch == nullptr) return false;
-  worker.poll = &LaunchJob::poll;
   worker.stop = {};
   worker.started = 0;
+  return bytes == 0 || worker.scratch != nullptr;
+}
+
+bool LaunchJob::begin(Worker& worker) {
+  worker.poll = &LaunchJob::poll;
   worker.job = this;
   worker.loop_site.reset();
   worker.launch = kNoLaunch;
-  return true;
+  return make_ready(worker);
 }
 
 VYRE_CALLS_LOADED_CODE void LaunchJob::call(Worker& worker, uint64_t first, uint64_t count) {
@@ -110,13 +119,13 @@ void LaunchJob::work(Worker& worker, uint32_t number) {
   bool begun = is_caller;
   for (;;) {
     // Before anything is claimed, which would be lost.
-    if (!begun && (chunks_.claimed() == chunks_.total() || !begin(worker))) return;
+    if (!begun && (chunks_->claimed() == chunks_->total() || !begin(worker))) return;
     begun = true;
-    const Chunks::Range range = chunks_.claim(number);
+    const Chunks::Range range = chunks_->claim(number);
     if (range.count == 0) return;
     call(worker, range.first, range.count);
     if (must_stop()) {
-      chunks_.stop();
+      chunks_->stop();
       return;
     }
     if (is_caller && submission_.host != nullptr) report_progress();
@@ -129,7 +138,7 @@ void LaunchJob::report_progress() {
   next_progress_ = now + kProgressEvery;
   caller_.leave();
   try {
-    submission_.host->progress(chunks_.claimed(), chunks_.total());
+    submission_.host->progress(chunks_->claimed(), chunks_->total());
   } catch (...) {
     thrown_ = std::current_exception();
     give_up(End::Cancelled);

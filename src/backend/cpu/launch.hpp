@@ -84,7 +84,11 @@ class LaunchJob {
   // In pieces, with others if there is a crew.
   End run(const PreparedLaunch& launch, const Crew* crew);
 
-  // After a run: the stop of the smallest lane, or Kind::None.
+  // After a run: whether a lane has stopped, and the stop of the smallest.
+  [[nodiscard]] bool has_stop() const {
+    return self_.stop.kind != device::KernelStop::Kind::None ||
+           (!helpers_.empty() && any_stop_.load(std::memory_order_relaxed));
+  }
   [[nodiscard]] device::KernelStop stop() const;
   // After it was given up: a loop that did not end.
   [[nodiscard]] std::optional<uint32_t> loop_site() const;
@@ -93,6 +97,7 @@ class LaunchJob {
   using Clock = std::chrono::steady_clock;
 
   static uint32_t poll(device::KernelWorker* worker, uint32_t site);
+  [[nodiscard]] bool make_ready(Worker& worker) const;
   bool begin(Worker& worker);
   void call(Worker& worker, uint64_t first, uint64_t count);
   void work(Worker& worker, uint32_t number);
@@ -111,7 +116,7 @@ class LaunchJob {
   std::exception_ptr thrown_;  // by a callback, which must not leave helpers behind
   std::atomic<End> end_ = End::Done;
   std::atomic<bool> any_stop_ = false;  // or a loop that was left: somebody has to be asked
-  Chunks chunks_;
+  Chunks* chunks_ = nullptr;
 };
 
 }  // namespace vyre::backend::cpu

@@ -38,14 +38,22 @@ Parts::Parts(Pool::Options pool_options, HostMemory::Options memory_options, uin
 Run::Run(Parts& parts, const Submission& submission)
     : parts_(parts),
       submission_(submission),
-      work_(parts.memory),
+      kept_(parts.spare.exchange(nullptr, std::memory_order_acq_rel)),
       job_(submission, self_, floating_point_) {
+  if (!kept_) kept_ = std::make_unique<Kept>();
+  parts.memory.refresh(kept_->lookups);
+  if (const uint64_t now = parts.code.releases(); kept_->code_releases != now) {
+    kept_->codes = {};
+    kept_->codes_used = 0;
+    kept_->code_releases = now;
+  }
+  self_.memory = &kept_->scratch;
   prepared_steps_.fill(kNoStep);
 }
 
 Run::~Run() {
   if (owns_pool_) parts_.pool.disown();
-  if (scratch_ != nullptr) delete parts_.spare.exchange(scratch_, std::memory_order_acq_rel);
+  delete parts_.spare.exchange(kept_.release(), std::memory_order_acq_rel);
 }
 
 void Run::on_step(const Step& step) {
@@ -118,7 +126,9 @@ void Run::run(const PreparedLaunch& launch, Completion& completion, std::optiona
   }
   if (end != LaunchJob::End::Done) {
     failed = ended(end, *launch.kernel);
-  } else if (const KernelStop stop = job_.stop(); stop.kind != KernelStop::Kind::None) {
+  } else if (job_.has_stop()) [[unlikely]] {
+    const KernelStop stop = job_.stop();
+    if (stop.kind == KernelStop::Kind::None) return;
     if (auto ok = stopped(stop, *launch.kernel, completion); !ok) failed = std::move(ok.error());
   }
 }
@@ -131,15 +141,15 @@ void Run::forget() {
 }
 
 const KernelCode* Run::code_of(Handle pipeline) {
-  for (uint32_t i = 0; i < codes_used_; ++i)
-    if (codes_[i].pipeline == pipeline) return codes_[i].code.get();
-  if (codes_used_ == kCodes) {
+  for (uint32_t i = 0; i < kept_->codes_used; ++i)
+    if (kept_->codes[i].pipeline == pipeline) return kept_->codes[i].code.get();
+  if (kept_->codes_used == Kept::kCodes) {
     forget();
-    codes_used_ = 0;
+    kept_->codes_used = 0;
   }
   auto code = parts_.code.find(pipeline);
   if (!code) return nullptr;
-  Code& kept = codes_[codes_used_++];
+  Kept::Code& kept = kept_->codes[kept_->codes_used++];
   kept = {pipeline, std::move(code)};
   return kept.code.get();
 }
@@ -155,7 +165,6 @@ Result<const PreparedLaunch*> Run::prepare(const Launch& launch, const Axes& gri
   const uint64_t groups = uint64_t{grid[0]} * grid[1] * grid[2];
   const auto args = bind(kernel, launch, grid, groups);
   if (!args) return std::unexpected(args.error());
-  if (kernel.info.scratch_bytes != 0 && scratch_ == nullptr) take_scratch();
   const uint64_t lanes =
       uint64_t{launch.workgroup[0]} * launch.workgroup[1] * launch.workgroup[2];
   const auto step = static_cast<uint32_t>(step_ - submission_.steps.data());
@@ -185,7 +194,7 @@ Result<const KernelArgs*> Run::bind(const Kernel& kernel, const Launch& launch, 
     std::byte* address = nullptr;
     bool fits = true;
     if (r.bytes != 0) {
-      const std::span<std::byte> all = work_.find(r.buffer);
+      const std::span<std::byte> all = memory(r.buffer);
       fits = r.offset <= all.size() && r.bytes <= all.size() - r.offset;
       address = all.data() + r.offset;
     }
@@ -219,15 +228,9 @@ Error Run::misfit(const Kernel& kernel, size_t argument, const Region& r) {
           "bytes; it wants elements of {} bytes at a multiple of {}{}. Fix: "
           "report this as a bug of the driver",
           argument, kernel.entry.name, r.bytes, r.offset, r.buffer.value,
-          work_.find(r.buffer).size(), 1U << kernel.arguments[argument].element_shift,
+          memory(r.buffer).size(), 1U << kernel.arguments[argument].element_shift,
           kBindingAlign,
           kernel.arguments[argument].shared ? ", as many as all its workgroups keep" : ""));
-}
-
-void Run::take_scratch() {
-  scratch_ = parts_.spare.exchange(nullptr, std::memory_order_acq_rel);
-  if (scratch_ == nullptr) scratch_ = new Scratch;
-  self_.memory = scratch_;
 }
 
 Error Run::ended(LaunchJob::End end, const Kernel& kernel) {

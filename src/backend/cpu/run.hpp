@@ -26,6 +26,22 @@ namespace vyre::backend::cpu {
 
 inline constexpr uint32_t kMaxBindings = 1024;
 
+// What a submission uses and leaves to the next one.
+struct Kept {
+  // Loaded code, which lives as long as launches of it may be run again.
+  struct Code {
+    device::Handle pipeline;
+    std::shared_ptr<const KernelCode> code;
+  };
+  static constexpr uint32_t kCodes = 4;
+
+  Scratch scratch;
+  device::HostMemory::Lookups lookups;
+  uint64_t code_releases = 0;  // when the codes were found
+  uint32_t codes_used = 0;
+  std::array<Code, kCodes> codes;
+};
+
 // What all submissions of a device share.
 struct Parts {
   Parts(Pool::Options pool_options, device::HostMemory::Options memory_options, uint64_t kept_bytes,
@@ -39,8 +55,8 @@ struct Parts {
   device::HostMemory memory;
   device::HostCode<KernelCode> code;
   uint64_t stream_bytes = ~uint64_t{0};
-  // Of a caller that has none; one is enough unless several threads submit at once.
-  std::atomic<Scratch*> spare = nullptr;
+  // One is enough unless several threads submit at once.
+  std::atomic<Kept*> spare = nullptr;
 
   Pool pool;
   // Whoever owns the pool owns these.
@@ -56,7 +72,9 @@ class Run : public device::HostDevice {
   Run& operator=(const Run&) = delete;
   ~Run() override;
 
-  std::span<std::byte> memory(device::Handle buffer) override { return work_.find(buffer); }
+  std::span<std::byte> memory(device::Handle buffer) override {
+    return parts_.memory.find(buffer, kept_->lookups);
+  }
   void on_step(const device::Step& step) override;
   void fill(std::span<std::byte> to, std::byte value) override;
   void copy(std::span<std::byte> to, std::span<const std::byte> from) override;
@@ -75,12 +93,6 @@ class Run : public device::HostDevice {
   using Clock = std::chrono::steady_clock;
   static constexpr uint32_t kPrepared = 32;
   static constexpr uint32_t kNoStep = ~uint32_t{0};
-  static constexpr uint32_t kCodes = 4;
-  // Loaded code, which lives as long as launches of it may be run again.
-  struct Code {
-    device::Handle pipeline;
-    std::shared_ptr<const KernelCode> code;
-  };
 
   Pool* pool_for(uint64_t work_ns);
   void start_clock();
@@ -94,25 +106,21 @@ class Run : public device::HostDevice {
   Result<const device::KernelArgs*> bind(const Kernel& kernel, const device::Launch& launch,
                                          const device::Axes& grid, uint64_t groups);
   Error misfit(const Kernel& kernel, size_t argument, const device::Region& r);
-  void take_scratch();
   Error ended(LaunchJob::End end, const Kernel& kernel);
   static Result<void> stopped(const device::KernelStop& stop, const Kernel& kernel,
                               device::Completion& completion);
 
   Parts& parts_;
   const device::Submission& submission_;
-  device::HostMemory::Work work_;
+  std::unique_ptr<Kept> kept_;
   const device::Step* step_ = nullptr;
   bool owns_pool_ = false;
   bool clock_runs_ = false;
   Clock::time_point clock_start_;
   uint64_t device_ns_ = 0;
-  Scratch* scratch_ = nullptr;
   KernelFloatingPoint floating_point_;
   Worker self_;
   LaunchJob job_;
-  uint32_t codes_used_ = 0;
-  std::array<Code, kCodes> codes_;
   std::array<uint32_t, kPrepared> prepared_steps_;  // whose launch it is
   std::array<PreparedLaunch, kPrepared> prepared_;  // by the last digits of the step
   // KernelArgs and their bindings; only what launches use is ever written.
