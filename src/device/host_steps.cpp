@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/host_steps.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 
@@ -134,7 +136,11 @@ class Runner {
         info_(info),
         device_(device),
         completion_(completion),
-        access_(device) {}
+        access_(device) {
+    if (submission.timing || device.watches_steps() || submission.steps.size() > kMostKnown) return;
+    known_steps_ = static_cast<uint32_t>(submission.steps.size());
+    for (uint32_t i = 0; i < known_steps_; ++i) known_[i].kind = Known::Kind::Not;
+  }
 
   Result<void> run() {
     list(0, static_cast<uint32_t>(submission_.steps.size()));
@@ -147,6 +153,13 @@ class Runner {
 
   bool list(uint32_t first, uint32_t last) {
     for (uint32_t i = first; i < last;) {
+      if (i < known_steps_) {
+        switch (again(i)) {
+          case Again::Done: ++i; continue;
+          case Again::Over: return false;
+          case Again::Unknown: break;
+        }
+      }
       step_ = i;
       if (!may_go_on()) return false;
       const Step& step = submission_.steps[i];
@@ -187,9 +200,82 @@ class Runner {
             return list(from, from + (then ? x.then_steps : x.else_steps));
           });
       if (!more) return false;
+      if (i < known_steps_) know(step, i);
       i += 1 + owned;
     }
     return true;
+  }
+
+  // ---- steps that loops come back to
+
+  // A short step with its bytes looked up.
+  struct Known {
+    enum class Kind : uint8_t { Not, Launch, SetWord, Copy, Exit };
+    Kind kind;
+    bool if_equal;
+    uint32_t value;
+    std::byte* to;
+    const std::byte* from;
+  };
+  enum class Again : uint8_t { Unknown, Done, Over };
+  static constexpr uint32_t kMostKnown = 64;
+  static constexpr uint64_t kCopyBytes = 8;  // of a frame of the grid, in many loops
+
+  void know(const Step& step, uint32_t i) {
+    Known& known = known_[i];
+    if (const auto* launch = std::get_if<Launch>(&step)) {
+      if (launch->grid_from) return;
+      known.kind = Known::Kind::Launch;
+      known.value = static_cast<uint32_t>(std::min<uint64_t>(lanes_of(*launch), UINT32_MAX));
+    } else if (const auto* set = std::get_if<SetWord>(&step)) {
+      known = {.kind = Known::Kind::SetWord,
+               .if_equal = false,
+               .value = set->value,
+               .to = access_.region({set->to.buffer, set->to.offset, 4}).data(),
+               .from = nullptr};
+    } else if (const auto* copy = std::get_if<Copy>(&step)) {
+      if (copy->to.bytes != kCopyBytes) return;
+      known = {.kind = Known::Kind::Copy,
+               .if_equal = false,
+               .value = 0,
+               .to = access_.region(copy->to).data(),
+               .from = access_.region(copy->from).data()};
+    } else if (const auto* exit = std::get_if<Exit>(&step)) {
+      known = {.kind = Known::Kind::Exit,
+               .if_equal = exit->if_equal,
+               .value = exit->value,
+               .to = nullptr,
+               .from = access_.region({exit->word.buffer, exit->word.offset, 4}).data()};
+    }
+  }
+
+  Again again(uint32_t i) {
+    const Known& known = known_[i];
+    switch (known.kind) {
+      case Known::Kind::Not: return Again::Unknown;
+      case Known::Kind::Launch: {
+        step_ = i;
+        if (!may_go_on()) return Again::Over;
+        if (!device_.launch_again(i, completion_, again_error_)) return Again::Unknown;
+        if (again_error_) {
+          access_.fail(std::move(*again_error_));
+          return Again::Over;
+        }
+        took(known.value);
+        ++completion_.launches;
+        return Again::Done;
+      }
+      case Known::Kind::SetWord: std::memcpy(known.to, &known.value, 4); return Again::Done;
+      case Known::Kind::Copy: std::memcpy(known.to, known.from, kCopyBytes); return Again::Done;
+      case Known::Kind::Exit: {
+        uint32_t value = 0;
+        std::memcpy(&value, known.from, 4);
+        if ((value == known.value) != known.if_equal) return Again::Done;
+        completion_.exited_at = i;
+        return Again::Over;
+      }
+    }
+    return Again::Unknown;
   }
 
   bool loop(const While& x, uint32_t at) {
@@ -238,8 +324,7 @@ class Runner {
   }
 
   void launch(const Launch& x) {
-    took(x.grid_from ? ~uint64_t{0}
-                     : uint64_t{x.grid[0]} * x.grid[1] * x.grid[2] * x.workgroup[0]);
+    took(x.grid_from ? ~uint64_t{0} : lanes_of(x));
     if (!x.grid_from && device_.launch_again(step_, completion_, again_error_)) {
       if (again_error_)
         access_.fail(std::move(*again_error_));
@@ -282,11 +367,7 @@ class Runner {
     }
     const auto from = access_.region(x.from);
     const auto to = access_.region(x.to);
-    if (from.empty() || to.empty()) return;
-    if (to.size() == sizeof(uint64_t))  // a frame of the grid, in many loops
-      std::memcpy(to.data(), from.data(), sizeof(uint64_t));
-    else
-      device_.copy(to, from);
+    if (!from.empty() && !to.empty()) device_.copy(to, from);
   }
 
   void compare(const Compare& x) {
@@ -315,6 +396,10 @@ class Runner {
     if (std::chrono::steady_clock::now() >= submission_.deadline)
       access_.fail(out_of_time_error(step_, submission_.steps.size()));
   }
+  // As good as all of them: what the other axes add does not make a launch a short one.
+  static uint64_t lanes_of(const Launch& x) {
+    return uint64_t{x.grid[0]} * x.grid[1] * x.grid[2] * x.workgroup[0];
+  }
   // Bytes or lanes that a step went through.
   void took(uint64_t size) {
     if (size > kShort) short_steps_ = 0;
@@ -330,6 +415,8 @@ class Runner {
   static constexpr uint32_t kShortSteps = 16;
   uint32_t short_steps_ = 0;  // 0: the clock is read before the next one
   std::optional<Error> again_error_;
+  uint32_t known_steps_ = 0;  // 0: every step goes the long way
+  std::array<Known, kMostKnown> known_;
 };
 
 }  // namespace

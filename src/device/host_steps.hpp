@@ -29,8 +29,10 @@ class HostDevice {
                             std::optional<Error>& /*error*/) {
     return false;
   }
-  // Before a step is done; loops and branches are no steps of their own.
+  // Before a step is done; loops and branches are no steps of their own. A device that does not
+  // watch its steps hears only of those that are done for the first time.
   virtual void on_step(const Step& /*step*/) {}
+  [[nodiscard]] virtual bool watches_steps() const { return true; }
 
   // Bytes in bulk, for devices that are faster at it than one thread. Never empty, of one length.
   virtual void fill(std::span<std::byte> to, std::byte value);

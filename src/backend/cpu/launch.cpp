@@ -42,13 +42,25 @@ PreparedLaunch::PreparedLaunch(const Kernel& k, const device::KernelArgs* a, uin
   // A device has at most 2^32-1 lanes, so only the product with all groups can overflow.
   group_ns = std::max<uint64_t>(lanes * std::max<uint32_t>(k.info.cost, 1), 1);
   if (__builtin_mul_overflow(groups, group_ns, &work_ns)) work_ns = ~uint64_t{0};
+  at_once = groups == 1 || work_ns < kAloneNs;
 }
 
 LaunchJob::LaunchJob(const device::Submission& submission, Worker& self,
                      KernelFloatingPoint& caller)
     : submission_(submission), self_(self), caller_(caller) {
-  self.poll = &LaunchJob::poll;
+  // Nothing can end a launch that one thread runs alone but these.
+  const bool can_end = submission.cancel != nullptr || submission.deadline != device::kNoDeadline;
+  self.poll = can_end ? &LaunchJob::poll : &LaunchJob::never_stop;
   self.job = this;
+}
+
+// What the code of a launch may find changed by the one before.
+inline bool LaunchJob::make_ready(Worker& worker) const {
+  const uint64_t bytes = launch_->kernel->info.scratch_bytes;
+  worker.scratch = bytes != 0 ? worker.memory->at_least(bytes) : nullptr;
+  worker.stop = {};
+  worker.started = 0;
+  return bytes == 0 || worker.scratch != nullptr;
 }
 
 VYRE_CALLS_LOADED_CODE LaunchJob::End LaunchJob::run_at_once(const PreparedLaunch& launch) {
@@ -89,15 +101,6 @@ LaunchJob::End LaunchJob::run(const PreparedLaunch& launch, const Crew* crew) {
   const End end = end_.load(std::memory_order_relaxed);
   if (end == End::Done && launch.kernel->finish != nullptr) finish_all();
   return end;
-}
-
-// What the code of a launch may find changed by the one before.
-bool LaunchJob::make_ready(Worker& worker) const {
-  const uint64_t bytes = launch_->kernel->info.scratch_bytes;
-  worker.scratch = bytes != 0 ? worker.memory->at_least(bytes) : nullptr;
-  worker.stop = {};
-  worker.started = 0;
-  return bytes == 0 || worker.scratch != nullptr;
 }
 
 bool LaunchJob::begin(Worker& worker) {

@@ -56,6 +56,7 @@ struct PreparedLaunch {
   uint64_t groups;
   uint64_t group_ns;  // what a workgroup is expected to take, by what the code says of itself
   uint64_t work_ns;   // and all of them
+  bool at_once;       // it is done before anybody else has heard of it
 
   PreparedLaunch() = default;  // of any contents: a submission has room for more than it uses
   PreparedLaunch(const Kernel& k, const device::KernelArgs* a, uint64_t groups_, uint64_t lanes);
@@ -79,7 +80,7 @@ class LaunchJob {
   LaunchJob(const LaunchJob&) = delete;
   LaunchJob& operator=(const LaunchJob&) = delete;
 
-  // In a single call, for what is done before anybody else has heard of it.
+  // In a single call.
   End run_at_once(const PreparedLaunch& launch);
   // In pieces, with others if there is a crew.
   End run(const PreparedLaunch& launch, const Crew* crew);
@@ -97,6 +98,7 @@ class LaunchJob {
   using Clock = std::chrono::steady_clock;
 
   static uint32_t poll(device::KernelWorker* worker, uint32_t site);
+  static uint32_t never_stop(device::KernelWorker*, uint32_t) { return 0; }
   [[nodiscard]] bool make_ready(Worker& worker) const;
   bool begin(Worker& worker);
   void call(Worker& worker, uint64_t first, uint64_t count);

@@ -85,7 +85,15 @@ Result<Timings> Run::launch(const Launch& launch, const Axes& grid, Completion& 
 bool Run::launch_again(uint32_t step, Completion& completion, std::optional<Error>& error) {
   const uint32_t slot = step % kPrepared;
   if (prepared_steps_[slot] != step) return false;
-  run(prepared_[slot], completion, error);
+  const PreparedLaunch& launch = prepared_[slot];
+  step_ = &submission_.steps[step];
+  if (!launch.at_once || !clock_runs_) {
+    run(launch, completion, error);
+    return true;
+  }
+  const LaunchJob::End end = job_.run_at_once(launch);
+  if (end != LaunchJob::End::Done || job_.has_stop()) [[unlikely]]
+    take_end(end, launch, completion, error);
   return true;
 }
 
@@ -115,7 +123,7 @@ void Run::stop_clock() {
 void Run::run(const PreparedLaunch& launch, Completion& completion, std::optional<Error>& failed) {
   start_clock();
   LaunchJob::End end{};
-  if (launch.groups == 1 || launch.work_ns < kAloneNs) {
+  if (launch.at_once) {
     end = job_.run_at_once(launch);
   } else if (Pool* const pool = pool_for(launch.work_ns)) {
     const LaunchJob::Crew crew{
@@ -124,9 +132,15 @@ void Run::run(const PreparedLaunch& launch, Completion& completion, std::optiona
   } else {
     end = job_.run(launch, nullptr);
   }
+  if (end != LaunchJob::End::Done || job_.has_stop()) [[unlikely]]
+    take_end(end, launch, completion, failed);
+}
+
+void Run::take_end(LaunchJob::End end, const PreparedLaunch& launch, Completion& completion,
+                   std::optional<Error>& failed) {
   if (end != LaunchJob::End::Done) {
     failed = ended(end, *launch.kernel);
-  } else if (job_.has_stop()) [[unlikely]] {
+  } else {
     const KernelStop stop = job_.stop();
     if (stop.kind == KernelStop::Kind::None) return;
     if (auto ok = stopped(stop, *launch.kernel, completion); !ok) failed = std::move(ok.error());

@@ -76,6 +76,7 @@ class Run : public device::HostDevice {
     return parts_.memory.find(buffer, kept_->lookups);
   }
   void on_step(const device::Step& step) override;
+  [[nodiscard]] bool watches_steps() const override { return false; }
   void fill(std::span<std::byte> to, std::byte value) override;
   void copy(std::span<std::byte> to, std::span<const std::byte> from) override;
   bool differ(std::span<const std::byte> a, std::span<const std::byte> b) override;
@@ -99,6 +100,8 @@ class Run : public device::HostDevice {
   void stop_clock();
   void run(const PreparedLaunch& launch, device::Completion& completion,
            std::optional<Error>& failed);
+  void take_end(LaunchJob::End end, const PreparedLaunch& launch, device::Completion& completion,
+                std::optional<Error>& failed);
 
   void forget();
   const KernelCode* code_of(device::Handle pipeline);
