@@ -22,8 +22,8 @@ constexpr auto kSettleQuick = std::chrono::milliseconds(1);
 constexpr double kSampleNs = 3e6;
 constexpr double kSampleQuickNs = 1e5;
 constexpr double kLongSample = 2;  // so many times longer and it ends before all calls are made
-constexpr double kWarmNs = 2e8;  // up to here a call is repeated before it is timed
-constexpr double kSlowNs = 1e9;  // from here on five repetitions
+constexpr double kWarmNs = 2e8;    // up to here a call is repeated before it is timed
+constexpr double kSlowNs = 1e9;    // from here on five repetitions
 
 double time_of(const std::function<void()>& run) {
   const double start = now_ns();

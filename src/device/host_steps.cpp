@@ -54,7 +54,8 @@ Result<void> check_limits(const Launch& launch, const Axes& grid, const BackendI
   // Every launch comes through here, so what almost all of them are is decided with few words.
   uint64_t few = 0;
   const uint64_t in_group = uint64_t{launch.workgroup[0]} * launch.workgroup[1];
-  if (in_group <= 0xFFFF'FFFF && in_group * launch.workgroup[2] <= c.max_invocations_per_workgroup &&
+  if (in_group <= 0xFFFF'FFFF &&
+      in_group * launch.workgroup[2] <= c.max_invocations_per_workgroup &&
       !__builtin_mul_overflow(uint64_t{grid[0]} * grid[1], uint64_t{grid[2]}, &few) &&
       !__builtin_mul_overflow(few, in_group * launch.workgroup[2], &few) && few <= 0xFFFF'FFFF)
     return {};

@@ -70,9 +70,7 @@ class Merged {
   Merged(const Merged&) = delete;
   Merged& operator=(const Merged&) = delete;
   const DispatchConfig& operator*() const { return *config_; }
-  [[nodiscard]] Result<void> check() const {
-    return own_ ? check_config(*own_) : Result<void>();
-  }
+  [[nodiscard]] Result<void> check() const { return own_ ? check_config(*own_) : Result<void>(); }
 
  private:
   std::optional<DispatchConfig> own_;

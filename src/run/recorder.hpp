@@ -45,9 +45,7 @@ class Recorder {
   void launch(const device::Launch& launch, std::span<const device::Region> arguments,
               const device::Entry* entry);
   // For loops, whose length is known when their body has been added.
-  [[nodiscard]] uint32_t size() const {
-    return spent_ ? 0 : static_cast<uint32_t>(steps_.size());
-  }
+  [[nodiscard]] uint32_t size() const { return spent_ ? 0 : static_cast<uint32_t>(steps_.size()); }
   device::Step& step(uint32_t index) { return steps_[index]; }
   [[nodiscard]] bool empty() const { return size() == 0; }
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dispatch that is like the one before it: same config, same buffers of the device. What that one
 // has recorded is submitted again; nothing is checked, laid out or recorded twice.
-#include <algorithm>
-
 #include "run/state.hpp"
 
 namespace vyre::run {
 
 using device::Buffer;
-using device::Handle;
 using device::Region;
 using device::TelemetryField;
 
@@ -23,16 +20,17 @@ bool Dispatch::is_like_last(const Arguments& arguments) const {
   if (device_.trace.load(std::memory_order_relaxed) != nullptr || !device_.check_usable() ||
       p_.generation != backend.generation())
     return false;
-  const auto same = [&](const Buffer& buffer, Handle handle) {
-    return buffer.belongs_to(backend) && buffer.handle() == handle;
+  const auto same = [&](const Buffer& buffer, const Region& region) {
+    return buffer.belongs_to(backend) && buffer.whole() == region;
   };
   for (size_t i = 0; i < last.inputs.size(); ++i) {
     const Buffer* const buffer = arguments.inputs[i].buffer();
-    if (buffer == nullptr || !same(*buffer, last.inputs[i].buffer)) return false;
+    if (buffer == nullptr || !same(*buffer, last.inputs[i])) return false;
   }
   for (size_t i = 0; i < last.outputs.size(); ++i) {
     const Buffer* const buffer = arguments.outputs[i];
-    if (buffer == nullptr ? last.outputs[i].valid() : !same(*buffer, last.outputs[i])) return false;
+    if (buffer == nullptr ? last.outputs[i].buffer.valid() : !same(*buffer, last.outputs[i]))
+      return false;
   }
   return true;
 }
@@ -53,7 +51,7 @@ void Dispatch::remember(const Arguments& arguments) {
     last.inputs.push_back(argument.buffer() != nullptr ? argument.buffer()->whole() : Region{});
   last.outputs.clear();
   for (const Buffer* const output : arguments.outputs)
-    last.outputs.push_back(output != nullptr ? output->handle() : Handle{});
+    last.outputs.push_back(output != nullptr ? output->whole() : Region{});
 }
 
 // Everything was one submission that needs nothing of the host: no bytes of the caller in either

@@ -73,7 +73,7 @@ struct Workspace {
     bool can_repeat = false;
     const DispatchConfig* config = nullptr;
     std::vector<device::Region> inputs;   // by input slot
-    std::vector<device::Handle> outputs;  // by output slot; none: it stays where it came in
+    std::vector<device::Region> outputs;  // by output slot; none: it stays where it came in
     Report report;                        // but for times
   };
   Last last;

@@ -194,7 +194,8 @@ TEST(Soak, TenThousandDispatchesOfRandomSizes) {
   EXPECT_LE(resident_kib(), memory + memory / 100 + 2048);
 }
 
-// Small ones that the caller runs alone, larger ones for which helpers come, and loops over the grid.
+// Small ones that the caller runs alone, larger ones for which helpers come, and loops over the
+// grid.
 TEST(Soak, AHundredThousandDispatchesOnTheCores) {
   if (*backend::why_no_cpu() != 0) GTEST_SKIP() << backend::why_no_cpu();
   const auto opened = run::Device::open("cpu", {.cache_directory = {}});

@@ -67,8 +67,8 @@ class Chunks {
   [[nodiscard]] uint64_t claimed() const {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < count_; ++i)
-      sum += std::min(parts_[i].next.load(std::memory_order_relaxed), parts_[i].end) -
-             parts_[i].first;
+      sum +=
+          std::min(parts_[i].next.load(std::memory_order_relaxed), parts_[i].end) - parts_[i].first;
     return sum;
   }
   [[nodiscard]] uint64_t total() const { return total_; }

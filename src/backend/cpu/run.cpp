@@ -171,16 +171,15 @@ const KernelCode* Run::code_of(Handle pipeline) {
 Result<const PreparedLaunch*> Run::prepare(const Launch& launch, const Axes& grid) {
   const KernelCode* const code = code_of(launch.pipeline);
   if (code == nullptr || launch.entry >= code->kernels.size())
-    return std::unexpected(error(ErrorCode::Internal,
-                                 fmt::format("a launch of entry {} of handle {}, which there is "
-                                             "not. Fix: report this as a bug of the driver",
-                                             launch.entry, launch.pipeline.value)));
+    return std::unexpected(
+        error(ErrorCode::Internal, fmt::format("a launch of entry {} of handle {}, which there is "
+                                               "not. Fix: report this as a bug of the driver",
+                                               launch.entry, launch.pipeline.value)));
   const Kernel& kernel = code->kernels[launch.entry];
   const uint64_t groups = uint64_t{grid[0]} * grid[1] * grid[2];
   const auto args = bind(kernel, launch, grid, groups);
   if (!args) return std::unexpected(args.error());
-  const uint64_t lanes =
-      uint64_t{launch.workgroup[0]} * launch.workgroup[1] * launch.workgroup[2];
+  const uint64_t lanes = uint64_t{launch.workgroup[0]} * launch.workgroup[1] * launch.workgroup[2];
   const auto step = static_cast<uint32_t>(step_ - submission_.steps.data());
   PreparedLaunch& prepared = prepared_[step % kPrepared];
   prepared = PreparedLaunch(kernel, *args, groups, lanes);
@@ -189,7 +188,7 @@ Result<const PreparedLaunch*> Run::prepare(const Launch& launch, const Axes& gri
 }
 
 Result<const KernelArgs*> Run::bind(const Kernel& kernel, const Launch& launch, const Axes& grid,
-                               uint64_t groups) {
+                                    uint64_t groups) {
   const size_t count = kernel.arguments.size();
   if (launch.arguments.size() != count || count > kMaxBindings)
     return std::unexpected(
@@ -200,8 +199,8 @@ Result<const KernelArgs*> Run::bind(const Kernel& kernel, const Launch& launch, 
   const size_t bytes = sizeof(KernelArgs) + count * sizeof(KernelBinding);
   if (bytes > sizeof(argument_bytes_) - argument_bytes_used_) forget();
   std::byte* const at = argument_bytes_ + argument_bytes_used_;
-  const auto* const args = new (at)
-      KernelArgs{.grid = {grid[0], grid[1], grid[2]}, .stream_bytes = parts_.stream_bytes};
+  const auto* const args =
+      new (at) KernelArgs{.grid = {grid[0], grid[1], grid[2]}, .stream_bytes = parts_.stream_bytes};
   for (size_t i = 0; i < count; ++i) {
     const Region& r = launch.arguments[i];
     const Kernel::Argument& a = kernel.arguments[i];
@@ -237,14 +236,13 @@ Result<const KernelArgs*> Run::bind(const Kernel& kernel, const Launch& launch, 
 Error Run::misfit(const Kernel& kernel, size_t argument, const Region& r) {
   return error(
       ErrorCode::Internal,
-      fmt::format(
-          "argument {} of `{}` is {} bytes at {} of handle {}, which has {} "
-          "bytes; it wants elements of {} bytes at a multiple of {}{}. Fix: "
-          "report this as a bug of the driver",
-          argument, kernel.entry.name, r.bytes, r.offset, r.buffer.value,
-          memory(r.buffer).size(), 1U << kernel.arguments[argument].element_shift,
-          kBindingAlign,
-          kernel.arguments[argument].shared ? ", as many as all its workgroups keep" : ""));
+      fmt::format("argument {} of `{}` is {} bytes at {} of handle {}, which has {} "
+                  "bytes; it wants elements of {} bytes at a multiple of {}{}. Fix: "
+                  "report this as a bug of the driver",
+                  argument, kernel.entry.name, r.bytes, r.offset, r.buffer.value,
+                  memory(r.buffer).size(), 1U << kernel.arguments[argument].element_shift,
+                  kBindingAlign,
+                  kernel.arguments[argument].shared ? ", as many as all its workgroups keep" : ""));
 }
 
 Error Run::ended(LaunchJob::End end, const Kernel& kernel) {
@@ -261,8 +259,7 @@ Error Run::ended(LaunchJob::End end, const Kernel& kernel) {
                            submission_.steps.size());
 }
 
-Result<void> Run::stopped(const KernelStop& stop, const Kernel& kernel,
-                            Completion& completion) {
+Result<void> Run::stopped(const KernelStop& stop, const Kernel& kernel, Completion& completion) {
   if (!kernel.entry.whole && completion.lane_stop && completion.lane_stop->lane <= stop.lane)
     return {};
   Error why = kernel.entry.explain
