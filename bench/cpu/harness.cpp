@@ -21,8 +21,9 @@ constexpr auto kSettleQuick = std::chrono::milliseconds(1);
 // A sample of short calls takes about this long.
 constexpr double kSampleNs = 3e6;
 constexpr double kSampleQuickNs = 1e5;
-constexpr double kWarmNs = 2e8;  // up to here a call is repeated before it is timed
-constexpr double kSlowNs = 1e9;  // from here on five repetitions
+constexpr double kLongSample = 2;  // so many times longer and it ends before all calls are made
+constexpr double kWarmNs = 2e8;    // up to here a call is repeated before it is timed
+constexpr double kSlowNs = 1e9;    // from here on five repetitions
 
 double time_of(const std::function<void()>& run) {
   const double start = now_ns();
@@ -53,6 +54,20 @@ struct Side {
   bool warm = false;
   std::vector<double> times{};
 };
+
+// How many calls there are is guessed from one of them, which may have been lucky: on a machine
+// that others use a call can take a hundred times longer. So a sample also ends by the clock, which
+// is looked at ever more rarely, since short calls would feel it.
+double time_per_call(const Side& side, double most_ns) {
+  const double start = now_ns();
+  double taken = 0;
+  size_t done = 0;
+  for (size_t next_look = 1; done < side.calls && taken < most_ns; next_look *= 2) {
+    for (; done < std::min(next_look, side.calls); ++done) side.run();
+    taken = now_ns() - start;
+  }
+  return taken / static_cast<double>(done);
+}
 
 }  // namespace
 
@@ -140,9 +155,7 @@ std::vector<Row> Bench::measure(Case& c) {
       for (Side& side : sides) {
         std::this_thread::sleep_for(quick() ? kSettleQuick : kSettle);
         if (side.warm) side.run();  // threads are awake and caches warm again
-        const double start = now_ns();
-        for (size_t i = 0; i < side.calls; ++i) side.run();
-        side.times.push_back((now_ns() - start) / static_cast<double>(side.calls) / c.per);
+        side.times.push_back(time_per_call(side, kLongSample * sample_ns) / c.per);
       }
     }
   }

@@ -57,17 +57,16 @@ Result<void> Backend::check_usable() const {
 }
 
 // The first loss is kept; what other threads run into meanwhile is the same one.
-template <class T>
-Result<T> Backend::note_loss(Result<T> result) {
-  if (result || result.error().code != ErrorCode::DeviceLost) return result;
+void Backend::note_loss(Error& error) {
+  if (error.code != ErrorCode::DeviceLost) return;
   const std::scoped_lock lock(loss_mutex_);
   if (!lost_.load(std::memory_order_relaxed)) {
-    loss_ = result.error();
+    loss_ = error;
     loss_seen_by_ = std::this_thread::get_id();
     losses_.fetch_add(1, std::memory_order_relaxed);
     lost_.store(true, std::memory_order_release);
   }
-  return std::unexpected(loss_);
+  error = loss_;
 }
 
 void Backend::describe_loss(const std::vector<std::string>& context) {
@@ -93,8 +92,11 @@ Result<Buffer> Backend::allocate(uint64_t bytes, Memory kind) {
         fmt::format("a buffer of {} bytes is larger than device `{}` allows ({} bytes). Fix: use "
                     "smaller buffers",
                     bytes, info_.id, most)));
-  const auto handle = note_loss(do_allocate(bytes, kind));
-  if (!handle) return std::unexpected(handle.error());
+  auto handle = do_allocate(bytes, kind);
+  if (!handle) {
+    note_loss(handle.error());
+    return std::unexpected(std::move(handle.error()));
+  }
   VYRE_CHECK(handle->valid());
   try {
     Buffer buffer;
@@ -110,7 +112,9 @@ Result<Buffer> Backend::allocate(uint64_t bytes, Memory kind) {
 Result<void> Backend::transfer(std::span<const Transfer> transfers) {
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return ok;
-  return note_loss(do_transfer(transfers));
+  auto done = do_transfer(transfers);
+  if (!done) note_loss(done.error());
+  return done;
 }
 
 Result<LoadedArtifact> Backend::load(const Artifact& artifact) {
@@ -123,8 +127,11 @@ Result<LoadedArtifact> Backend::load(const Artifact& artifact) {
                     "device",
                     info_.id, name_of(artifact.format), to_string(info_.capabilities.formats))));
   LoadedArtifact loaded;
-  auto code = note_loss(do_load(artifact));
-  if (!code) return std::unexpected(code.error());
+  auto code = do_load(artifact);
+  if (!code) {
+    note_loss(code.error());
+    return std::unexpected(std::move(code.error()));
+  }
   VYRE_CHECK(code->handle.valid() && code->max_resident_groups.size() == artifact.entries.size());
   loaded.backend_ = shared_from_this();
   loaded.handle_ = code->handle;
@@ -139,18 +146,39 @@ Result<Ticket> Backend::submit(const Submission& submission) {
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
   if (auto ok = check_steps(submission.steps, info_); !ok) return std::unexpected(ok.error());
-  return note_loss(do_submit(submission));
+  auto ticket = do_submit(submission);
+  if (!ticket) note_loss(ticket.error());
+  return ticket;
 }
 
 Result<Completion> Backend::wait(Ticket ticket, Deadline deadline) {
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
-  return note_loss(do_wait(ticket, deadline));
+  auto done = do_wait(ticket, deadline);
+  if (!done) note_loss(done.error());
+  return done;
+}
+
+Result<Completion> Backend::run(const Submission& submission) {
+  const std::shared_lock lock(life_);
+  if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_steps(submission.steps, info_); !ok) return std::unexpected(ok.error());
+  auto ticket = do_submit(submission);
+  if (!ticket) {
+    note_loss(ticket.error());
+    return std::unexpected(std::move(ticket.error()));
+  }
+  auto done = do_wait(*ticket, kNoDeadline);
+  if (!done) note_loss(done.error());
+  return done;
 }
 
 Result<void> Backend::recover() {
   const std::unique_lock lock(life_);
-  if (auto ok = note_loss(do_recover()); !ok) return ok;
+  if (auto ok = do_recover(); !ok) {
+    note_loss(ok.error());
+    return ok;
+  }
   generation_.fetch_add(1, std::memory_order_acq_rel);
   const std::scoped_lock loss_lock(loss_mutex_);
   loss_ = {};
@@ -194,13 +222,12 @@ Buffer::Use& Buffer::Use::operator=(Use&& other) noexcept {
 }
 
 Result<void> Buffer::check_owner(const Backend& backend) const {
+  if (belongs_to(backend)) return {};
   if (!valid())
     return std::unexpected(error(ErrorCode::InvalidArgument,
                                  "a buffer that is empty (moved from or freed) is given as an "
                                  "argument. Fix: allocate it first"));
-  if (owned_->backend.get() != &backend || owned_->generation != backend.generation())
-    return std::unexpected(stale("a buffer", *owned_->backend, owned_->generation, backend));
-  return {};
+  return std::unexpected(stale("a buffer", *owned_->backend, owned_->generation, backend));
 }
 
 Result<Region> Buffer::region(uint64_t offset, uint64_t bytes) const {

@@ -58,6 +58,7 @@ bool HostMemory::release(Handle handle) noexcept {
   bytes_ -= row->second.bytes;
   freed = std::move(row->second);
   blocks_.erase(row);
+  frees_.fetch_add(1, std::memory_order_release);
   return true;
 }
 
@@ -65,6 +66,7 @@ void HostMemory::clear() noexcept {
   const std::scoped_lock lock(mutex_);
   blocks_.clear();
   bytes_ = 0;
+  frees_.fetch_add(1, std::memory_order_release);
 }
 
 uint64_t HostMemory::buffers() const {
@@ -86,7 +88,7 @@ void HostMemory::scribble(std::byte value) {
 }
 
 // Under the lock, so that nobody begins while all is overwritten.
-HostMemory::Work::Work(HostMemory& memory) : memory_(memory), found_() {
+HostMemory::Work::Work(HostMemory& memory) : memory_(memory) {
   const std::scoped_lock lock(memory_.mutex_);
   memory_.working_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -94,26 +96,25 @@ HostMemory::Work::~Work() {
   memory_.working_.fetch_sub(1, std::memory_order_release);
 }
 
-std::span<std::byte> HostMemory::Work::find(Handle handle) {
+std::span<std::byte> HostMemory::look_up(Handle handle, Lookups::Found& found) const {
   if (!handle.valid()) return {};
-  Found& found = found_[handle.value % found_.size()];
-  if (found.handle == handle) return found.bytes;
-  const std::scoped_lock lock(memory_.mutex_);
-  const auto row = memory_.blocks_.find(handle.value);
-  if (row == memory_.blocks_.end()) return {};
-  const std::span<std::byte> bytes{row->second.data.get(), row->second.bytes};
-  found = {handle, bytes};
-  return bytes;
+  const std::scoped_lock lock(mutex_);
+  const auto row = blocks_.find(handle.value);
+  if (row == blocks_.end()) return {};
+  found = {handle, {row->second.data.get(), row->second.bytes}};
+  return found.bytes;
 }
 
-Ticket FinishedWork::add(Result<Completion> result) {
+Ticket FinishedWork::add(Result<Completion>&& result) {
   const std::scoped_lock lock(mutex_);
   const Ticket ticket{next_++};
   const auto free = std::ranges::find(rows_, Ticket{}, &Row::ticket);
-  if (free == rows_.end())
+  if (free == rows_.end()) {
     rows_.push_back({ticket, std::move(result)});
-  else
-    *free = {ticket, std::move(result)};
+  } else {
+    free->ticket = ticket;
+    free->result = std::move(result);
+  }
   return ticket;
 }
 

@@ -51,24 +51,45 @@ class HostMemory {
   [[nodiscard]] uint64_t buffers() const;
   [[nodiscard]] uint64_t bytes() const;
 
-  // Held by one thread while it uses memory, which nobody releases meanwhile. Looking up the same
-  // few buffers again and again is cheap.
+  // Where buffers were found to be. Who keeps it between two pieces of work finds the same few
+  // buffers without a lock; it forgets all of them when memory has been freed.
+  class Lookups {
+   private:
+    friend class HostMemory;
+    struct Found {
+      Handle handle;
+      std::span<std::byte> bytes;
+    };
+    uint64_t frees_ = 0;
+    std::array<Found, 16> found_ = {};  // by the last digits of the handle
+  };
+  // Before a piece of work, during which nobody releases what it uses.
+  void refresh(Lookups& lookups) const {
+    if (const uint64_t now = frees_.load(std::memory_order_acquire); lookups.frees_ != now) {
+      lookups.found_ = {};
+      lookups.frees_ = now;
+    }
+  }
+  // Empty for a handle that is no memory of this one.
+  [[nodiscard]] std::span<std::byte> find(Handle handle, Lookups& lookups) const {
+    Lookups::Found& found = lookups.found_[handle.value % lookups.found_.size()];
+    return found.handle == handle ? found.bytes : look_up(handle, found);
+  }
+
+  // Held by one thread while it uses memory of a device that may scribble().
   class Work {
    public:
     explicit Work(HostMemory& memory);
     Work(const Work&) = delete;
     Work& operator=(const Work&) = delete;
     ~Work();
-    // Empty for a handle that is no memory of this one.
-    [[nodiscard]] std::span<std::byte> find(Handle handle);
+    [[nodiscard]] std::span<std::byte> find(Handle handle) {
+      return memory_.find(handle, lookups_);
+    }
 
    private:
-    struct Found {
-      Handle handle;
-      std::span<std::byte> bytes;
-    };
     HostMemory& memory_;
-    std::array<Found, 16> found_;  // by the last digits of the handle
+    Lookups lookups_;
   };
 
   // For devices without resident buffers: unless somebody works, all memory of the device becomes
@@ -97,10 +118,12 @@ class HostMemory {
     Memory kind = Memory::Device;
   };
   static constexpr size_t kAlign = 256;
+  std::span<std::byte> look_up(Handle handle, Lookups::Found& found) const;
 
   const Options options_;
   std::atomic<uint64_t> next_ = 1;
   std::atomic<uint32_t> working_ = 0;
+  std::atomic<uint64_t> frees_ = 0;
   mutable std::mutex mutex_;
   std::unordered_map<uint64_t, Block> blocks_;
   uint64_t bytes_ = 0;
@@ -123,11 +146,15 @@ class HostCode {
   void release(Handle handle) noexcept {
     const std::scoped_lock lock(mutex_);
     rows_.erase(handle.value);
+    releases_.fetch_add(1, std::memory_order_release);
   }
   void clear() noexcept {
     const std::scoped_lock lock(mutex_);
     rows_.clear();
+    releases_.fetch_add(1, std::memory_order_release);
   }
+  // Other than before: who keeps what it has found should let go of it.
+  [[nodiscard]] uint64_t releases() const { return releases_.load(std::memory_order_acquire); }
   [[nodiscard]] uint64_t size() const {
     const std::scoped_lock lock(mutex_);
     return rows_.size();
@@ -135,13 +162,14 @@ class HostCode {
 
  private:
   mutable std::mutex mutex_;
+  std::atomic<uint64_t> releases_ = 0;
   std::unordered_map<uint64_t, std::shared_ptr<const Code>> rows_;
 };
 
 // Work that ended before anybody waited for it.
 class FinishedWork {
  public:
-  Ticket add(Result<Completion> result);
+  Ticket add(Result<Completion>&& result);
   // Internal for a ticket that is not there, or not any more.
   Result<Completion> take(Ticket ticket);
   void clear() noexcept;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/host_steps.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 
@@ -49,6 +51,14 @@ Result<void> check_limits(const Launch& launch, const Axes& grid, const BackendI
       return too_large("a workgroup", launch.workgroup, c.max_workgroup_size);
   }
   using Wide = unsigned __int128;
+  // Every launch comes through here, so what almost all of them are is decided with few words.
+  uint64_t few = 0;
+  const uint64_t in_group = uint64_t{launch.workgroup[0]} * launch.workgroup[1];
+  if (in_group <= 0xFFFF'FFFF &&
+      in_group * launch.workgroup[2] <= c.max_invocations_per_workgroup &&
+      !__builtin_mul_overflow(uint64_t{grid[0]} * grid[1], uint64_t{grid[2]}, &few) &&
+      !__builtin_mul_overflow(few, in_group * launch.workgroup[2], &few) && few <= 0xFFFF'FFFF)
+    return {};
   const Wide lanes = Wide{launch.workgroup[0]} * launch.workgroup[1] * launch.workgroup[2];
   const Wide groups = Wide{grid[0]} * grid[1] * grid[2];
   if (lanes > c.max_invocations_per_workgroup)
@@ -73,7 +83,12 @@ class Access {
   // Empty if it is not there; then failed().
   std::span<std::byte> region(const Region& r) {
     if (r.bytes == 0) return {};
-    const std::span<std::byte> all = device_.memory(r.buffer);
+    // Words and frames are mostly all in one buffer.
+    if (r.buffer != last_) {
+      last_ = r.buffer;
+      last_bytes_ = device_.memory(r.buffer);
+    }
+    const std::span<std::byte> all = last_bytes_;
     if (r.offset <= all.size() && r.bytes <= all.size() - r.offset)
       return all.subspan(r.offset, r.bytes);
     fail(outside(r.buffer, r.offset, r.bytes, all.size()));
@@ -109,6 +124,8 @@ class Access {
 
  private:
   HostDevice& device_;
+  Handle last_;
+  std::span<std::byte> last_bytes_;
   std::optional<Error> error_;
 };
 
@@ -120,7 +137,11 @@ class Runner {
         info_(info),
         device_(device),
         completion_(completion),
-        access_(device) {}
+        access_(device) {
+    if (submission.timing || device.watches_steps() || submission.steps.size() > kMostKnown) return;
+    known_steps_ = static_cast<uint32_t>(submission.steps.size());
+    for (uint32_t i = 0; i < known_steps_; ++i) known_[i].kind = Known::Kind::Not;
+  }
 
   Result<void> run() {
     list(0, static_cast<uint32_t>(submission_.steps.size()));
@@ -133,6 +154,13 @@ class Runner {
 
   bool list(uint32_t first, uint32_t last) {
     for (uint32_t i = first; i < last;) {
+      if (i < known_steps_) {
+        switch (again(i)) {
+          case Again::Done: ++i; continue;
+          case Again::Over: return false;
+          case Again::Unknown: break;
+        }
+      }
       step_ = i;
       if (!may_go_on()) return false;
       const Step& step = submission_.steps[i];
@@ -144,11 +172,12 @@ class Runner {
             return timed(step, [&] {
               const auto to = access_.region(x.to);
               if (!to.empty()) device_.fill(to, x.value);
+              took(to.size());
             });
           },
           [&](const SetWord& x) { return timed(step, [&] { access_.write(x.to, x.value); }); },
           [&](const Compare& x) { return timed(step, [&] { compare(x); }); },
-          [&](const Transfer& x) { return timed(step, [&] { access_.move(x); }); },
+          [&](const Transfer& x) { return timed(step, [&] { move(x); }); },
           [&](const Exit& x) {
             bool leaves = false;
             const bool fine =
@@ -172,9 +201,82 @@ class Runner {
             return list(from, from + (then ? x.then_steps : x.else_steps));
           });
       if (!more) return false;
+      if (i < known_steps_) know(step, i);
       i += 1 + owned;
     }
     return true;
+  }
+
+  // ---- steps that loops come back to
+
+  // A short step with its bytes looked up.
+  struct Known {
+    enum class Kind : uint8_t { Not, Launch, SetWord, Copy, Exit };
+    Kind kind;
+    bool if_equal;
+    uint32_t value;
+    std::byte* to;
+    const std::byte* from;
+  };
+  enum class Again : uint8_t { Unknown, Done, Over };
+  static constexpr uint32_t kMostKnown = 64;
+  static constexpr uint64_t kCopyBytes = 8;  // of a frame of the grid, in many loops
+
+  void know(const Step& step, uint32_t i) {
+    Known& known = known_[i];
+    if (const auto* launch = std::get_if<Launch>(&step)) {
+      if (launch->grid_from) return;
+      known.kind = Known::Kind::Launch;
+      known.value = static_cast<uint32_t>(std::min<uint64_t>(lanes_of(*launch), UINT32_MAX));
+    } else if (const auto* set = std::get_if<SetWord>(&step)) {
+      known = {.kind = Known::Kind::SetWord,
+               .if_equal = false,
+               .value = set->value,
+               .to = access_.region({set->to.buffer, set->to.offset, 4}).data(),
+               .from = nullptr};
+    } else if (const auto* copy = std::get_if<Copy>(&step)) {
+      if (copy->to.bytes != kCopyBytes) return;
+      known = {.kind = Known::Kind::Copy,
+               .if_equal = false,
+               .value = 0,
+               .to = access_.region(copy->to).data(),
+               .from = access_.region(copy->from).data()};
+    } else if (const auto* exit = std::get_if<Exit>(&step)) {
+      known = {.kind = Known::Kind::Exit,
+               .if_equal = exit->if_equal,
+               .value = exit->value,
+               .to = nullptr,
+               .from = access_.region({exit->word.buffer, exit->word.offset, 4}).data()};
+    }
+  }
+
+  Again again(uint32_t i) {
+    const Known& known = known_[i];
+    switch (known.kind) {
+      case Known::Kind::Not: return Again::Unknown;
+      case Known::Kind::Launch: {
+        step_ = i;
+        if (!may_go_on()) return Again::Over;
+        if (!device_.launch_again(i, completion_, again_error_)) return Again::Unknown;
+        if (again_error_) {
+          access_.fail(std::move(*again_error_));
+          return Again::Over;
+        }
+        took(known.value);
+        ++completion_.launches;
+        return Again::Done;
+      }
+      case Known::Kind::SetWord: std::memcpy(known.to, &known.value, 4); return Again::Done;
+      case Known::Kind::Copy: std::memcpy(known.to, known.from, kCopyBytes); return Again::Done;
+      case Known::Kind::Exit: {
+        uint32_t value = 0;
+        std::memcpy(&value, known.from, 4);
+        if ((value == known.value) != known.if_equal) return Again::Done;
+        completion_.exited_at = i;
+        return Again::Over;
+      }
+    }
+    return Again::Unknown;
   }
 
   bool loop(const While& x, uint32_t at) {
@@ -223,6 +325,14 @@ class Runner {
   }
 
   void launch(const Launch& x) {
+    took(x.grid_from ? ~uint64_t{0} : lanes_of(x));
+    if (!x.grid_from && device_.launch_again(step_, completion_, again_error_)) {
+      if (again_error_)
+        access_.fail(std::move(*again_error_));
+      else
+        ++completion_.launches;
+      return;
+    }
     Axes grid = x.grid;
     if (x.grid_from)
       for (uint32_t axis = 0; axis < 3; ++axis)
@@ -242,7 +352,13 @@ class Runner {
     }
   }
 
+  void move(const Transfer& x) {
+    access_.move(x);
+    took(x.device.bytes);
+  }
+
   void copy(const Copy& x) {
+    took(x.to.bytes);
     if (overlap(x.to, x.from)) {
       access_.fail(error(ErrorCode::Internal,
                          fmt::format("a copy within handle {} overlaps itself. Fix: report this as "
@@ -256,6 +372,7 @@ class Runner {
   }
 
   void compare(const Compare& x) {
+    took(x.a.bytes);
     const auto a = access_.region(x.a);
     const auto b = access_.region(x.b);
     if (!a.empty() && !b.empty() && device_.differ(a, b)) access_.write(x.differs, 1);
@@ -265,10 +382,28 @@ class Runner {
     if (access_.failed()) return false;
     if (submission_.cancel != nullptr && submission_.cancel->load(std::memory_order_relaxed))
       access_.fail(cancelled_error());
-    else if (submission_.deadline != kNoDeadline &&
-             std::chrono::steady_clock::now() >= submission_.deadline)
-      access_.fail(out_of_time_error(step_, submission_.steps.size()));
+    else if (submission_.deadline != kNoDeadline)
+      look_at_clock();
     return !access_.failed();
+  }
+
+  // Reading it takes as long as a short step.
+  void look_at_clock() {
+    if (short_steps_ != 0 && short_steps_ <= kShortSteps) {
+      ++short_steps_;
+      return;
+    }
+    short_steps_ = 1;
+    if (std::chrono::steady_clock::now() >= submission_.deadline)
+      access_.fail(out_of_time_error(step_, submission_.steps.size()));
+  }
+  // As good as all of them: what the other axes add does not make a launch a short one.
+  static uint64_t lanes_of(const Launch& x) {
+    return uint64_t{x.grid[0]} * x.grid[1] * x.grid[2] * x.workgroup[0];
+  }
+  // Bytes or lanes that a step went through.
+  void took(uint64_t size) {
+    if (size > kShort) short_steps_ = 0;
   }
 
   const Submission& submission_;
@@ -277,6 +412,12 @@ class Runner {
   Completion& completion_;
   Access access_;
   uint32_t step_ = 0;
+  static constexpr uint64_t kShort = 1024;
+  static constexpr uint32_t kShortSteps = 16;
+  uint32_t short_steps_ = 0;  // 0: the clock is read before the next one
+  std::optional<Error> again_error_;
+  uint32_t known_steps_ = 0;  // 0: every step goes the long way
+  std::array<Known, kMostKnown> known_;
 };
 
 }  // namespace

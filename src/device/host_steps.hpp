@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "vyre/base/result.hpp"
@@ -21,8 +22,17 @@ class HostDevice {
   // Completion::lane_stop and whole.
   virtual Result<Timings> launch(const Launch& launch, const Axes& grid,
                                  Completion& completion) = 0;
-  // Before a step is done; loops and branches are no steps of their own.
+  // For devices that keep what they looked up for a launch: runs that of this step, which has run
+  // before in this submission with the same grid, once more. False: it is not known any more.
+  // Like launch(), but for the times, which such a device adds to the completion by itself.
+  virtual bool launch_again(uint32_t /*step*/, Completion& /*completion*/,
+                            std::optional<Error>& /*error*/) {
+    return false;
+  }
+  // Before a step is done; loops and branches are no steps of their own. A device that does not
+  // watch its steps hears only of those that are done for the first time.
   virtual void on_step(const Step& /*step*/) {}
+  [[nodiscard]] virtual bool watches_steps() const { return true; }
 
   // Bytes in bulk, for devices that are faster at it than one thread. Never empty, of one length.
   virtual void fill(std::span<std::byte> to, std::byte value);
@@ -36,7 +46,8 @@ Error cancelled_error();
 Error out_of_time_error(uint64_t step, uint64_t steps);
 
 // Adds to `completion`, whose timings start as 0 where the device measures and as nothing where it
-// does not. Timeout at the deadline or when cancelled, seen between steps; LimitExceeded for a grid
+// does not. Timeout at the deadline or when cancelled, seen between steps (the clock is read before
+// the first, after long ones, and now and then among short ones); LimitExceeded for a grid
 // from memory that is too large, and for times that overflow; Internal for bytes that are not
 // there; whatever a launch returns. Writes Submission::failed_step.
 Result<void> run_steps(const Submission& submission, const BackendInfo& info, HostDevice& device,

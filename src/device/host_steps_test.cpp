@@ -35,6 +35,9 @@ class Fake : public HostDevice {
   std::function<Result<Timings>(const Launch&)> on_launch;
   std::vector<Axes> grids;
   std::vector<size_t> seen;  // alternatives of steps
+  bool watches = true;
+  std::map<uint32_t, Launch> known;  // by step, of this submission
+  const Step* first = nullptr;
 
   std::span<std::byte> memory(Handle buffer) override {
     const auto row = buffers.find(buffer.value);
@@ -42,11 +45,27 @@ class Fake : public HostDevice {
     return std::as_writable_bytes(std::span(row->second));
   }
   Result<Timings> launch(const Launch& launch, const Axes& grid, Completion&) override {
+    if (!watches) known[static_cast<uint32_t>(step_ - first)] = launch;
     grids.push_back(grid);
     return on_launch ? on_launch(launch) : Timings{};
   }
-  void on_step(const Step& step) override { seen.push_back(step.index()); }
+  bool launch_again(uint32_t step, Completion&, std::optional<Error>& error) override {
+    const auto row = known.find(step);
+    if (row == known.end()) return false;
+    grids.push_back(row->second.grid);
+    if (!on_launch) return true;
+    if (auto times = on_launch(row->second); !times) error = times.error();
+    return true;
+  }
+  void on_step(const Step& step) override {
+    step_ = &step;
+    seen.push_back(step.index());
+  }
+  [[nodiscard]] bool watches_steps() const override { return watches; }
   uint32_t& at(uint32_t n, Handle buffer = kA) { return buffers[buffer.value][n]; }
+
+ private:
+  const Step* step_ = nullptr;
 };
 
 BackendInfo info() {
@@ -59,12 +78,16 @@ BackendInfo info() {
   return info;
 }
 
-class HostSteps : public testing::Test {
+// With a device that watches all steps, and with one that lets loops come back to known ones.
+class HostSteps : public testing::TestWithParam<bool> {
  protected:
+  HostSteps() { device_.watches = GetParam(); }
   Result<Completion> run(const std::vector<Step>& steps, Submission submission = {}) {
     submission.steps = steps;
     submission.failed_step = &failed_step_;
     if (auto ok = check_steps(steps, info()); !ok) return std::unexpected(ok.error());
+    device_.first = steps.data();
+    device_.known.clear();
     Completion completion;
     completion.timings = start_;
     if (auto ok = run_steps(submission, info(), device_, completion); !ok)
@@ -89,7 +112,7 @@ class HostSteps : public testing::Test {
   uint32_t failed_step_ = 77;
 };
 
-TEST_F(HostSteps, MovesFillsSetsAndCompares) {
+TEST_P(HostSteps, MovesFillsSetsAndCompares) {
   uint32_t in[2] = {5, 6};
   uint32_t out[2] = {0, 0};
   device_.at(7, kB) = 9;
@@ -115,12 +138,12 @@ TEST_F(HostSteps, MovesFillsSetsAndCompares) {
   EXPECT_EQ(device_.seen.size(), 7u);
 }
 
-TEST_F(HostSteps, EmptyRegionsNeedNoBuffer) {
+TEST_P(HostSteps, EmptyRegionsNeedNoBuffer) {
   EXPECT_TRUE(run({Copy{}, Fill{}, Transfer{}, Compare{.a = {}, .b = {}, .differs = word(0)}}));
   EXPECT_TRUE(run({}));
 }
 
-TEST_F(HostSteps, LaunchesHaveAGridWithinTheLimits) {
+TEST_P(HostSteps, LaunchesHaveAGridWithinTheLimits) {
   device_.at(1) = 7;
   device_.at(2) = 2;
   device_.at(3) = 3;
@@ -144,7 +167,7 @@ TEST_F(HostSteps, LaunchesHaveAGridWithinTheLimits) {
   fails({wide}, ErrorCode::LimitExceeded, "a workgroup of 1x0x1", 0);
 }
 
-TEST_F(HostSteps, LanesHaveA32BitNumber) {
+TEST_P(HostSteps, LanesHaveA32BitNumber) {
   BackendInfo big = info();
   big.capabilities.max_workgroups = {~0u, ~0u, ~0u};
   Launch x = launch();
@@ -159,7 +182,7 @@ TEST_F(HostSteps, LanesHaveA32BitNumber) {
   EXPECT_FALSE(run_steps({.steps = std::vector<Step>{x}}, big, device_, completion));
 }
 
-TEST_F(HostSteps, ExitsIfTheWordComparesAsAsked) {
+TEST_P(HostSteps, ExitsIfTheWordComparesAsAsked) {
   device_.at(0) = 3;
   const auto at = [&](bool equal, uint32_t value) {
     const auto done = run({Exit{.word = word(0), .if_equal = equal, .value = value},
@@ -175,7 +198,7 @@ TEST_F(HostSteps, ExitsIfTheWordComparesAsAsked) {
   EXPECT_TRUE(at(false, 4));
 }
 
-TEST_F(HostSteps, WhileAsksBeforeEachPass) {
+TEST_P(HostSteps, WhileAsksBeforeEachPass) {
   device_.on_launch = [&](const Launch& x) {
     if (x.entry == 0)
       device_.at(0) = device_.at(1) < 3 ? 5 : 0;  // any value but 0
@@ -190,12 +213,12 @@ TEST_F(HostSteps, WhileAsksBeforeEachPass) {
   EXPECT_EQ(done->launches, 4u + 3u);
 }
 
-TEST_F(HostSteps, AWhileThatIsFalseRunsNoPass) {
+TEST_P(HostSteps, AWhileThatIsFalseRunsNoPass) {
   ASSERT_TRUE(run({While{.condition_steps = 0, .body_steps = 1, .word = word(0)}, launch()}));
   EXPECT_TRUE(device_.grids.empty());
 }
 
-TEST_F(HostSteps, RepeatCountsItsPasses) {
+TEST_P(HostSteps, RepeatCountsItsPasses) {
   device_.at(5) = 10;
   const auto done = run({Repeat{.body_steps = 1,
                                 .most = 4,
@@ -209,7 +232,7 @@ TEST_F(HostSteps, RepeatCountsItsPasses) {
   EXPECT_THAT(device_.buffers[1], ElementsAre(0, 0, 4, 0, 0, 14, 0, 0));
 }
 
-TEST_F(HostSteps, RepeatEndsAfterThePassThatLeavesZero) {
+TEST_P(HostSteps, RepeatEndsAfterThePassThatLeavesZero) {
   device_.on_launch = [&](const Launch&) {
     device_.at(0) = ++device_.at(1) == 3 ? 0 : 1;
     return Timings{};
@@ -230,7 +253,7 @@ TEST_F(HostSteps, RepeatEndsAfterThePassThatLeavesZero) {
   EXPECT_THAT(device_.buffers[1], ElementsAre(1, 2, 2, 0, 0, 5, 2, 0));
 }
 
-TEST_F(HostSteps, ZeroPassesDoNotConverge) {
+TEST_P(HostSteps, ZeroPassesDoNotConverge) {
   device_.at(2) = device_.at(3) = 7;
   device_.at(5) = 1;
   ASSERT_TRUE(run({Repeat{.body_steps = 1,
@@ -244,7 +267,7 @@ TEST_F(HostSteps, ZeroPassesDoNotConverge) {
   EXPECT_TRUE(device_.grids.empty());
 }
 
-TEST_F(HostSteps, BranchesTakeOneSide) {
+TEST_P(HostSteps, BranchesTakeOneSide) {
   const std::vector<Step> steps = {
       Branch{.then_steps = 1, .else_steps = 2, .word = word(0)}, SetWord{.to = word(1), .value = 1},
       SetWord{.to = word(2), .value = 2}, SetWord{.to = word(3), .value = 3},
@@ -260,7 +283,7 @@ TEST_F(HostSteps, BranchesTakeOneSide) {
   EXPECT_EQ(device_.at(5), 0u);
 }
 
-TEST_F(HostSteps, LoopsNest) {
+TEST_P(HostSteps, LoopsNest) {
   device_.on_launch = [&](const Launch&) {
     ++device_.at(0);
     return Timings{};
@@ -284,7 +307,25 @@ TEST_F(HostSteps, LoopsNest) {
   EXPECT_THAT(device_.buffers[1], ElementsAre(14, 12, 4, 0, 0, 0, 0, 1));
 }
 
-TEST_F(HostSteps, AnExitLeavesAllLoops) {
+// What a pass leaves is what the next one finds, however the steps were looked up.
+TEST_P(HostSteps, PassesSeeEachOther) {
+  device_.on_launch = [&](const Launch&) {
+    device_.at(1, kB) += device_.at(2) + device_.at(0);
+    device_.at(0) += 1;
+    return Timings{};
+  };
+  const auto done = run({Repeat{.body_steps = 4, .most = 5}, launch(),
+                         Copy{.to = words(2, 2), .from = words(0, 2)}, SetWord{word(5), 7},
+                         Exit{.word = word(0), .if_equal = true, .value = 4},
+                         Fill{.to = words(5, 1, kB), .value = std::byte{1}}});
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->launches, 4u);
+  EXPECT_EQ(done->exited_at, 4u);
+  EXPECT_THAT(device_.buffers[1], ElementsAre(4, 0, 4, 0, 0, 7, 0, 0));
+  EXPECT_THAT(device_.buffers[2], ElementsAre(0, 0 + 2 + 4 + 6, 0, 0, 0, 0, 0, 0));
+}
+
+TEST_P(HostSteps, AnExitLeavesAllLoops) {
   device_.on_launch = [&](const Launch&) {
     ++device_.at(0);
     return Timings{};
@@ -305,7 +346,7 @@ TEST_F(HostSteps, AnExitLeavesAllLoops) {
   EXPECT_EQ(device_.at(2), 0u);
 }
 
-TEST_F(HostSteps, AFailingLaunchEndsTheSubmissionAndIsNamed) {
+TEST_P(HostSteps, AFailingLaunchEndsTheSubmissionAndIsNamed) {
   device_.on_launch = [&](const Launch& x) -> Result<Timings> {
     if (x.entry == 0) return Timings{};
     return std::unexpected(Error{.code = ErrorCode::DispatchFailed,
@@ -318,7 +359,7 @@ TEST_F(HostSteps, AFailingLaunchEndsTheSubmissionAndIsNamed) {
         ErrorCode::DispatchFailed, "broken", 3);
 }
 
-TEST_F(HostSteps, BytesThatAreNotThereAreAnError) {
+TEST_P(HostSteps, BytesThatAreNotThereAreAnError) {
   fails({Fill{.to = words(7, 2)}}, ErrorCode::Internal, "8 bytes at 28 of handle 1", 0);
   fails({launch(), SetWord{.to = word(8)}}, ErrorCode::Internal, "has 32 bytes", 1);
   fails({Copy{.to = words(0, 1), .from = words(0, 1, Handle{5})}}, ErrorCode::Internal,
@@ -334,7 +375,7 @@ TEST_F(HostSteps, BytesThatAreNotThereAreAnError) {
   fails({Fill{.to = huge}}, ErrorCode::Internal, "at 4 of handle 1", 0);
 }
 
-TEST_F(HostSteps, StopsBetweenStepsAtTheDeadlineOrWhenCancelled) {
+TEST_P(HostSteps, StopsBetweenStepsAtTheDeadlineOrWhenCancelled) {
   device_.at(0) = 1;
   Submission late;
   late.deadline = std::chrono::steady_clock::now();
@@ -356,7 +397,7 @@ TEST_F(HostSteps, StopsBetweenStepsAtTheDeadlineOrWhenCancelled) {
   EXPECT_EQ(device_.at(1), 3u);
 }
 
-TEST_F(HostSteps, TimesOfSingleStepsAreListed) {
+TEST_P(HostSteps, TimesOfSingleStepsAreListed) {
   const auto done = run({Repeat{.body_steps = 1, .most = 2}, launch(), Fill{.to = words(0, 1)}},
                         {.timing = true});
   ASSERT_TRUE(done);
@@ -373,7 +414,7 @@ TEST_F(HostSteps, TimesOfSingleStepsAreListed) {
 }
 
 // D-RES.2: summed, absent as soon as one is absent, too much is an error.
-TEST_F(HostSteps, TimesOfLaunchesAreSummed) {
+TEST_P(HostSteps, TimesOfLaunchesAreSummed) {
   device_.on_launch = [&](const Launch& x) {
     return Timings{
         .device_ns = 2, .enqueue_ns = 3, .wait_ns = x.entry == 1 ? std::optional<uint64_t>() : 4};
@@ -388,6 +429,9 @@ TEST_F(HostSteps, TimesOfLaunchesAreSummed) {
   start_.device_ns = ~uint64_t{0} - 3;
   fails({launch(), launch()}, ErrorCode::LimitExceeded, "more than 2^64-1 ns", 1);
 }
+
+INSTANTIATE_TEST_SUITE_P(Watching, HostSteps, testing::Bool(),
+                         [](const auto& param) { return param.param ? "all" : "some"; });
 
 TEST(Residency, IsAskedOfCooperativeLaunchesOnly) {
   Launch x{.pipeline = kCode, .workgroup = {1, 1, 1}, .grid = {4, 2, 1}};

@@ -30,8 +30,15 @@ const T* get(const std::optional<std::shared_ptr<const T>>& shared) {
 // ---- what can be refused
 
 Result<void> Dispatch::prepare(const Arguments& arguments) {
-  if (auto ok = take_arguments(arguments); !ok) return ok;
+  repeats_ = is_like_last(arguments);
+  if (repeats_) {
+    use_again(arguments);
+    return {};
+  }
   Workspace& w = *lease_;
+  w.last.can_repeat = false;
+  if (auto ok = take_arguments(arguments); !ok) return ok;
+  remember(arguments);
   w.wanted.grid = config_.grid;
   w.wanted.workgroup = config_.workgroup;
   w.wanted.checked = config_.checked.value_or(false);
@@ -309,15 +316,17 @@ void Dispatch::read_outputs(Outputs& slots, OutputStats& stats) {
   }
 }
 
+std::unexpected<Error> Dispatch::failed(const Error& error, uint32_t segment) {
+  Error whole = with_context(error, lease_->recorder.failed_segment().value_or(segment));
+  device_.count(whole);
+  return std::unexpected(std::move(whole));
+}
+
 Result<Report> Dispatch::run(Outputs* slots) {
+  if (repeats_) return repeat(slots);
   Workspace& w = *lease_;
   TraceSpan span(device_.trace.load(std::memory_order_relaxed), TraceCategory::Dispatch,
                  p_.source.program->program.name);
-  const auto failed = [&](const Error& error, uint32_t segment) {
-    Error whole = with_context(error, w.recorder.failed_segment().value_or(segment));
-    device_.count(whole);
-    return std::unexpected(std::move(whole));
-  };
   // A recovery may have come between prepare() and the turn of this work.
   if (auto ok = check_generation(); !ok) return std::unexpected(std::move(ok.error()));
   device_.telemetry.add(TelemetryField::Dispatches);
@@ -345,6 +354,7 @@ Result<Report> Dispatch::run(Outputs* slots) {
   if (reports_left)
     if (auto ok = runner.take_reports(); !ok) return failed(ok.error(), runner.segment());
   w.recorder.set_host(nullptr);
+  note_repeatable(runner, report);
   finish(report, stats);
   if (span) {
     span.arg("route", plan::name_of(report.route));

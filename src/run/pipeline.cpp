@@ -65,18 +65,15 @@ class Merged {
   Merged(const DispatchConfig& base, const DispatchConfig& over) : config_(&base) {
     static const DispatchConfig kNothing;
     if (over == kNothing) return;
-    own_ = merge(base, over);
-    config_ = &own_;
+    config_ = &own_.emplace(merge(base, over));
   }
   Merged(const Merged&) = delete;
   Merged& operator=(const Merged&) = delete;
   const DispatchConfig& operator*() const { return *config_; }
-  [[nodiscard]] Result<void> check() const {
-    return config_ == &own_ ? check_config(own_) : Result<void>();
-  }
+  [[nodiscard]] Result<void> check() const { return own_ ? check_config(*own_) : Result<void>(); }
 
  private:
-  DispatchConfig own_;
+  std::optional<DispatchConfig> own_;
   const DispatchConfig* config_;
 };
 

@@ -15,9 +15,12 @@ using namespace device;
 void Recorder::begin(Backend& backend, const SubmitOptions& options) {
   backend_ = &backend;
   options_ = options;
-  steps_.clear();
-  regions_.clear();
-  pending_.clear();
+  spent_ = true;
+  forget_spent();
+  forget_results();
+}
+
+void Recorder::forget_results() {
   completion_ = {};
   launches_ = 0;
   submissions_ = 0;
@@ -27,6 +30,7 @@ void Recorder::begin(Backend& backend, const SubmitOptions& options) {
 }
 
 void Recorder::launch(const Launch& launch, std::span<const Region> arguments, const Entry* entry) {
+  forget_spent();
   pending_.push_back({size(), static_cast<uint32_t>(regions_.size()),
                       static_cast<uint32_t>(arguments.size()), entry});
   regions_.insert(regions_.end(), arguments.begin(), arguments.end());
@@ -34,12 +38,22 @@ void Recorder::launch(const Launch& launch, std::span<const Region> arguments, c
 }
 
 Result<void> Recorder::flush() {
-  if (steps_.empty()) return {};
-  completion_ = {};
+  if (empty()) return {};
   // Only now does nothing move any more.
   for (const Pending& p : pending_)
     std::get<Launch>(steps_[p.step]).arguments =
         std::span(regions_).subspan(p.first_argument, p.arguments);
+  spent_ = true;
+  return submit();
+}
+
+Result<void> Recorder::flush_again(const SubmitOptions& options) {
+  options_ = options;
+  forget_results();
+  return submit();
+}
+
+Result<void> Recorder::submit() {
   constexpr uint32_t kUnknown = ~uint32_t{0};
   uint32_t failed = kUnknown;
   Submission submission;
@@ -52,26 +66,19 @@ Result<void> Recorder::flush() {
   submission.cancel = options_.cancel;
   submission.failed_step = &failed;
   ++submissions_;
-  const auto done = [&]() -> Result<void> {
-    const Result<Ticket> ticket = backend_->submit(submission);
-    if (!ticket) return std::unexpected(ticket.error());
-    Result<Completion> completion = backend_->wait(*ticket);
-    if (!completion) return std::unexpected(completion.error());
-    completion_ = std::move(*completion);
-    return {};
-  }();
-  if (done) {
-    launches_ += completion_.launches;
-    if (options_.trace != nullptr) trace();
-  } else if (failed < steps_.size()) {
-    failed_step_ = failed;
-    if (const auto* launch = std::get_if<Launch>(&steps_[failed]))
-      failed_segment_ = launch->segment;
+  Result<Completion> done = backend_->run(submission);
+  if (!done) {
+    completion_ = {};
+    if (failed < steps_.size()) {
+      failed_step_ = failed;
+      if (const auto* launch = std::get_if<Launch>(&steps_[failed]))
+        failed_segment_ = launch->segment;
+    }
+    return std::unexpected(std::move(done.error()));
   }
-  steps_.clear();
-  regions_.clear();
-  pending_.clear();
-  if (!done) return done;
+  completion_ = std::move(*done);
+  launches_ += completion_.launches;
+  if (options_.trace != nullptr) trace();
   return completion_.launches == 0 ? Result<void>() : times_.add(completion_.timings);
 }
 

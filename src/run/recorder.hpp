@@ -37,17 +37,23 @@ class Recorder {
   void begin(device::Backend& backend, const SubmitOptions& options);
   void set_host(device::HostServices* host) { options_.host = host; }
 
-  void add(device::Step step) { steps_.push_back(std::move(step)); }
+  void add(device::Step step) {
+    forget_spent();
+    steps_.push_back(std::move(step));
+  }
   // The arguments are copied. `entry` is for traces and must outlive the flush.
   void launch(const device::Launch& launch, std::span<const device::Region> arguments,
               const device::Entry* entry);
   // For loops, whose length is known when their body has been added.
-  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(steps_.size()); }
+  [[nodiscard]] uint32_t size() const { return spent_ ? 0 : static_cast<uint32_t>(steps_.size()); }
   device::Step& step(uint32_t index) { return steps_[index]; }
-  [[nodiscard]] bool empty() const { return steps_.empty(); }
+  [[nodiscard]] bool empty() const { return size() == 0; }
 
   // Submits what there is and waits for it. An error names the segment, if a launch failed.
   Result<void> flush();
+  // What the only flush since begin() has submitted once more, as if it had been recorded again.
+  [[nodiscard]] bool can_flush_again() const { return spent_ && submissions_ == 1; }
+  Result<void> flush_again(const SubmitOptions& options);
   // Of the last flush.
   [[nodiscard]] const device::Completion& completion() const { return completion_; }
   device::Completion& completion() { return completion_; }
@@ -68,12 +74,22 @@ class Recorder {
     const device::Entry* entry = nullptr;
   };
   void trace() const;
+  Result<void> submit();
+  void forget_results();
+  void forget_spent() {
+    if (!spent_) return;
+    steps_.clear();
+    regions_.clear();
+    pending_.clear();
+    spent_ = false;
+  }
 
   device::Backend* backend_ = nullptr;
   SubmitOptions options_;
   std::vector<device::Step> steps_;
   std::vector<device::Region> regions_;
   std::vector<Pending> pending_;
+  bool spent_ = false;  // they were submitted, and go when others come
   device::Completion completion_;
   uint64_t launches_ = 0;
   uint64_t submissions_ = 0;

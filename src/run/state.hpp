@@ -67,6 +67,16 @@ struct Workspace {
   std::vector<uint32_t> words;                       // of the driver, as they were read last
   Memory memory;
   Recorder recorder;
+
+  // ---- the dispatch before, as far as the next one may be the same
+  struct Last {
+    bool can_repeat = false;
+    const DispatchConfig* config = nullptr;
+    std::vector<device::Region> inputs;   // by input slot
+    std::vector<device::Region> outputs;  // by output slot; none: it stays where it came in
+    Report report;                        // but for times
+  };
+  Last last;
 };
 
 struct PipelineState {
@@ -150,6 +160,13 @@ class Dispatch {
   Result<void> check_output_bytes();
   void read_outputs(Outputs& slots, OutputStats& stats);
   void finish(Report& report, const OutputStats& stats) const;
+  // ---- repeating the last dispatch (repeat.cpp)
+  [[nodiscard]] bool is_like_last(const Arguments& arguments) const;
+  void use_again(const Arguments& arguments);
+  void remember(const Arguments& arguments);
+  void note_repeatable(const PlanRunner& runner, const Report& report);
+  Result<Report> repeat(Outputs* slots);
+  std::unexpected<Error> failed(const Error& error, uint32_t segment);
   [[nodiscard]] bool at_host() const {
     return !device_.backend->info().capabilities.resident_buffers;
   }
@@ -162,6 +179,7 @@ class Dispatch {
   Lease lease_;
   std::optional<device::Word> grid_from_;
   uint64_t host_input_bytes_ = 0;
+  bool repeats_ = false;  // the last dispatch of this workspace
 };
 
 }  // namespace vyre::run

@@ -13,6 +13,7 @@
 #include "driver/heap.hpp"
 #include "driver/world.hpp"
 #include "generator/sanitized_test.hpp"
+#include "vyre/backend/cpu.hpp"
 
 namespace vyre::driver_test {
 namespace {
@@ -25,6 +26,7 @@ using run::Buffer;
 struct Route {
   const char* name;
   bool barriers;
+  bool compiled = false;  // on the cores of this machine; else on a device that does nothing
 };
 void PrintTo(const Route& route, std::ostream* out) {
   *out << route.name;
@@ -34,8 +36,13 @@ class Steady : public testing::TestWithParam<Route> {
  protected:
   void SetUp() override {
     if (!kOwnHeap) GTEST_SKIP() << "not under ThreadSanitizer";
+    if (GetParam().compiled && *backend::why_no_cpu() != 0) GTEST_SKIP() << backend::why_no_cpu();
   }
   Steady() {
+    if (GetParam().compiled) {
+      if (auto opened = run::Device::open("cpu", {.cache_directory = {}})) device_ = *opened;
+      return;
+    }
     backend::NullOptions options;
     options.record = false;
     options.info.capabilities.cooperative_grid_barrier = GetParam().barriers;
@@ -118,7 +125,8 @@ TEST_P(Steady, RepeatedPasses) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, Steady,
-                         testing::Values(Route{"whole", true}, Route{"split", false}),
+                         testing::Values(Route{"whole", true}, Route{"split", false},
+                                         Route{"compiled", false, true}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // ---- nothing is left behind (row 21)
@@ -182,6 +190,54 @@ TEST(Soak, TenThousandDispatchesOfRandomSizes) {
   // Queues and tables round their memory up.
   EXPECT_LE(std::abs(heap_pieces() - pieces), 8);
   // The sanitizers keep what was freed for a while.
+  if (generator::kSanitized) return;
+  EXPECT_LE(resident_kib(), memory + memory / 100 + 2048);
+}
+
+// Small ones that the caller runs alone, larger ones for which helpers come, and loops over the
+// grid.
+TEST(Soak, AHundredThousandDispatchesOnTheCores) {
+  if (*backend::why_no_cpu() != 0) GTEST_SKIP() << backend::why_no_cpu();
+  const auto opened = run::Device::open("cpu", {.cache_directory = {}});
+  ASSERT_TRUE(opened) << to_string(opened.error());
+  const run::Pipeline add = opened->compile(programs().add)->pipeline;
+  const run::Pipeline split = opened->compile(programs().split)->pipeline;
+  struct Data {
+    Buffer a, b, c;
+  };
+  const auto data_of = [&](uint32_t n) {
+    const std::vector<uint32_t> ones(n, 1);
+    return Data{*opened->upload(std::as_bytes(std::span(ones))),
+                *opened->upload(std::as_bytes(std::span(ones))),
+                *opened->allocate(4 * uint64_t{n})};
+  };
+  const Data small = data_of(64);
+  const Data large = data_of(100'000);
+  const auto k = count_to(1);
+  run::Outputs slots;
+  const auto dispatch = [&](uint32_t i) {
+    const Data& data = i % 50 == 0 ? large : small;
+    if (i % 10 == 3) {
+      const std::array<Argument, 2> inputs = {k, data.a};
+      const std::array<const Buffer*, 2> outputs = {&data.a, &data.c};
+      ASSERT_TRUE(split.dispatch_into({.inputs = inputs, .outputs = outputs}, slots));
+    } else {
+      const std::array<Argument, 2> inputs = {data.a, data.b};
+      const std::array<const Buffer*, 1> outputs = {&data.c};
+      ASSERT_TRUE(add.dispatch_into({.inputs = inputs, .outputs = outputs}, slots));
+    }
+  };
+  for (uint32_t i = 0; i < 1'000; ++i) dispatch(i);
+  const uint64_t memory = resident_kib();
+  const size_t files = entries_of("/proc/self/fd");
+  const size_t threads = entries_of("/proc/self/task");
+  const int64_t pieces = heap_pieces();
+  for (uint32_t i = 0; i < 100'000; ++i) dispatch(i);
+  EXPECT_EQ(entries_of("/proc/self/fd"), files);
+  EXPECT_EQ(entries_of("/proc/self/task"), threads);
+  if (kOwnHeap) {
+    EXPECT_LE(std::abs(heap_pieces() - pieces), 8);
+  }
   if (generator::kSanitized) return;
   EXPECT_LE(resident_kib(), memory + memory / 100 + 2048);
 }

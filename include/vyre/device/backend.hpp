@@ -66,6 +66,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
   Result<Ticket> submit(const Submission& submission);
   // Every ticket is waited for once, except that Timeout at the deadline leaves it as it is.
   Result<Completion> wait(Ticket ticket, Deadline deadline = kNoDeadline);
+  // Both at once, for work that nothing else is done beside.
+  Result<Completion> run(const Submission& submission);
 
   // A lost device stays lost until recover(); every call gives the error of the loss.
   [[nodiscard]] bool is_lost() const { return lost_.load(std::memory_order_acquire); }
@@ -104,8 +106,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
   // Frees everything; nothing of the old life is released afterwards.
   virtual Result<void> do_recover() = 0;
 
-  template <class T>
-  Result<T> note_loss(Result<T> result);
+  void note_loss(Error& error);
   void release(Handle handle, uint32_t generation) noexcept;
 
   BackendInfo info_;

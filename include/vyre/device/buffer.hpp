@@ -31,6 +31,10 @@ class Buffer {
   // The same as destroying it.
   void free() { owned_.reset(); }
 
+  [[nodiscard]] bool belongs_to(const Backend& backend) const {
+    return owned_ && owned_->backend.get() == &backend &&
+           owned_->generation == backend.generation();
+  }
   // StaleHandle, naming both sides, unless the buffer belongs to this life of this device.
   [[nodiscard]] Result<void> check_owner(const Backend& backend) const;
   // InvalidArgument if it leaves the buffer.

@@ -21,12 +21,13 @@ void in_pieces(Pool& pool, uint64_t bytes, Act act) {
     uint64_t bytes;
     Chunks chunks;
   };
-  Job job{act, bytes, {}};
+  Job job{.act = act, .bytes = bytes, .chunks = {}};
   job.chunks.reset((bytes + kUnit - 1) / kUnit, pool.workers(), kLeastUnits, kMostUnits);
   pool.run(
-      [](void* context, uint32_t) {
+      [](void* context, uint32_t worker) {
         auto& j = *static_cast<Job*>(context);
-        for (auto range = j.chunks.claim(); range.count != 0; range = j.chunks.claim()) {
+        for (auto range = j.chunks.claim(worker); range.count != 0;
+             range = j.chunks.claim(worker)) {
           const uint64_t first = range.first * kUnit;
           if (!j.act(first, std::min(range.count * kUnit, j.bytes - first))) j.chunks.stop();
         }

@@ -36,78 +36,102 @@ std::byte* Scratch::at_least(uint64_t bytes) noexcept {
   return data_;
 }
 
-uint64_t LaunchJob::expected_ns(const Kernel& kernel, uint64_t groups, uint64_t lanes) {
-  uint64_t ns = 0;
-  const uint64_t cost = std::max<uint32_t>(kernel.info.cost, 1);
-  return __builtin_mul_overflow(groups * lanes, cost, &ns) ? ~uint64_t{0} : ns;
+PreparedLaunch::PreparedLaunch(const Kernel& k, const device::KernelArgs* a, uint64_t groups_,
+                               uint64_t lanes)
+    : kernel(&k), args(a), groups(groups_) {
+  // A device has at most 2^32-1 lanes, so only the product with all groups can overflow.
+  group_ns = std::max<uint64_t>(lanes * std::max<uint32_t>(k.info.cost, 1), 1);
+  if (__builtin_mul_overflow(groups, group_ns, &work_ns)) work_ns = ~uint64_t{0};
+  at_once = groups == 1 || work_ns < kAloneNs;
 }
 
-LaunchJob::LaunchJob(const Request& request)
-    : r_(request),
-      group_ns_(std::max<uint64_t>(expected_ns(request.kernel, 1, request.lanes), 1)) {}
+LaunchJob::LaunchJob(const device::Submission& submission, Worker& self,
+                     KernelFloatingPoint& caller)
+    : submission_(submission), self_(self), caller_(caller) {
+  // Nothing can end a launch that one thread runs alone but these.
+  const bool can_end = submission.cancel != nullptr || submission.deadline != device::kNoDeadline;
+  self.poll = can_end ? &LaunchJob::poll : &LaunchJob::never_stop;
+  self.job = this;
+}
 
-LaunchJob::End LaunchJob::run(Worker& self) {
-  self_ = &self;
-  if (!begin(self)) return End::NoMemory;
-  const uint64_t work_ns = expected_ns(r_.kernel, r_.groups, r_.lanes);
-  if (r_.groups == 1 || work_ns < kAloneNs) {
-    call(self, 0, r_.groups);
-    finish_streaming_stores();
+// What the code of a launch may find changed by the one before.
+inline bool LaunchJob::make_ready(Worker& worker) const {
+  const uint64_t bytes = launch_->kernel->info.scratch_bytes;
+  worker.scratch = bytes != 0 ? worker.memory->at_least(bytes) : nullptr;
+  worker.stop = {};
+  worker.started = 0;
+  return bytes == 0 || worker.scratch != nullptr;
+}
+
+VYRE_CALLS_LOADED_CODE LaunchJob::End LaunchJob::run_at_once(const PreparedLaunch& launch) {
+  launch_ = &launch;
+  helpers_ = {};
+  if (!make_ready(self_)) return End::NoMemory;
+  launch.kernel->run(launch.args, &self_, 0, launch.groups);
+  const End end = end_.load(std::memory_order_relaxed);
+  if (end == End::Done && launch.kernel->finish != nullptr)
+    launch.kernel->finish(launch.args, &self_);
+  finish_streaming_stores();
+  return end;
+}
+
+LaunchJob::End LaunchJob::run(const PreparedLaunch& launch, const Crew* crew) {
+  launch_ = &launch;
+  helpers_ = crew != nullptr ? crew->helpers : std::span<Worker>();
+  number_ = crew != nullptr ? crew->number : 0;
+  any_stop_.store(false, std::memory_order_relaxed);
+  if (!begin(self_)) return End::NoMemory;
+  Chunks chunks;
+  chunks_ = &chunks;
+  chunks.reset(launch.groups, crew != nullptr ? crew->pool.workers() : 1,
+               kAloneNs / launch.group_ns, kMostChunkNs / launch.group_ns);
+  if (submission_.host != nullptr) next_progress_ = Clock::now() + kProgressEvery;
+  if (crew != nullptr) {
+    crew->pool.run(
+        [](void* job, uint32_t worker) {
+          auto& me = *static_cast<LaunchJob*>(job);
+          me.work(worker == 0 ? me.self_ : me.helpers_[worker - 1], worker);
+        },
+        this, launch.work_ns);
   } else {
-    chunks_.reset(r_.groups, r_.pool != nullptr ? r_.pool->workers() : 1, kAloneNs / group_ns_,
-                  kMostChunkNs / group_ns_);
-    if (r_.submission.host != nullptr) next_progress_ = Clock::now() + kProgressEvery;
-    if (r_.pool != nullptr) {
-      r_.pool->run(
-          [](void* job, uint32_t worker) {
-            auto& me = *static_cast<LaunchJob*>(job);
-            me.work(worker == 0 ? *me.self_ : me.r_.helpers[worker - 1], worker == 0);
-          },
-          this, work_ns);
-    } else {
-      work(self, true);
-      finish_streaming_stores();
-    }
+    work(self_, 0);
+    finish_streaming_stores();
   }
   if (thrown_) std::rethrow_exception(thrown_);
   const End end = end_.load(std::memory_order_relaxed);
-  if (end == End::Done && r_.kernel.finish != nullptr) finish_all(self);
+  if (end == End::Done && launch.kernel->finish != nullptr) finish_all();
   return end;
 }
 
 bool LaunchJob::begin(Worker& worker) {
-  const uint64_t bytes = r_.kernel.info.scratch_bytes;
-  worker.scratch = bytes != 0 ? worker.memory->at_least(bytes) : nullptr;
-  if (bytes != 0 && worker.scratch == nullptr) return false;
   worker.poll = &LaunchJob::poll;
-  worker.stop = {};
-  worker.started = 0;
   worker.job = this;
   worker.loop_site.reset();
   worker.launch = kNoLaunch;
-  return true;
+  return make_ready(worker);
 }
 
 VYRE_CALLS_LOADED_CODE void LaunchJob::call(Worker& worker, uint64_t first, uint64_t count) {
-  worker.launch = r_.number;
-  r_.kernel.run(&r_.args, &worker, first, count);
+  worker.launch = number_;
+  launch_->kernel->run(launch_->args, &worker, first, count);
   if (worker.stop.kind != KernelStop::Kind::None) any_stop_.store(true, std::memory_order_relaxed);
 }
 
-void LaunchJob::work(Worker& worker, bool is_caller) {
+void LaunchJob::work(Worker& worker, uint32_t number) {
+  const bool is_caller = number == 0;
   bool begun = is_caller;
   for (;;) {
     // Before anything is claimed, which would be lost.
-    if (!begun && (chunks_.claimed() == chunks_.total() || !begin(worker))) return;
+    if (!begun && (chunks_->claimed() == chunks_->total() || !begin(worker))) return;
     begun = true;
-    const Chunks::Range range = chunks_.claim();
+    const Chunks::Range range = chunks_->claim(number);
     if (range.count == 0) return;
     call(worker, range.first, range.count);
     if (must_stop()) {
-      chunks_.stop();
+      chunks_->stop();
       return;
     }
-    if (is_caller && r_.submission.host != nullptr) report_progress();
+    if (is_caller && submission_.host != nullptr) report_progress();
   }
 }
 
@@ -115,19 +139,19 @@ void LaunchJob::report_progress() {
   const Clock::time_point now = Clock::now();
   if (now < next_progress_) return;
   next_progress_ = now + kProgressEvery;
-  r_.caller->leave();
+  caller_.leave();
   try {
-    r_.submission.host->progress(chunks_.claimed(), chunks_.total());
+    submission_.host->progress(chunks_->claimed(), chunks_->total());
   } catch (...) {
     thrown_ = std::current_exception();
     give_up(End::Cancelled);
   }
-  r_.caller->enter();
+  caller_.enter();
 }
 
 bool LaunchJob::must_stop() {
   if (end_.load(std::memory_order_relaxed) != End::Done) return true;
-  const device::Submission& s = r_.submission;
+  const device::Submission& s = submission_;
   if (s.cancel != nullptr && s.cancel->load(std::memory_order_relaxed))
     give_up(End::Cancelled);
   else if (s.deadline != device::kNoDeadline && Clock::now() >= s.deadline)
@@ -152,27 +176,28 @@ uint32_t LaunchJob::poll(device::KernelWorker* worker, uint32_t site) {
 
 // One after the other on one thread, when nobody calls the kernel any more: what the code has kept
 // for each worker can be put together with plain additions.
-VYRE_CALLS_LOADED_CODE void LaunchJob::finish_all(Worker& self) {
-  if (self.launch == r_.number) r_.kernel.finish(&r_.args, &self);
-  for (Worker& helper : r_.helpers)
-    if (helper.launch == r_.number) r_.kernel.finish(&r_.args, &helper);
+VYRE_CALLS_LOADED_CODE void LaunchJob::finish_all() {
+  const PreparedLaunch& launch = *launch_;
+  if (self_.launch == number_) launch.kernel->finish(launch.args, &self_);
+  for (Worker& helper : helpers_)
+    if (helper.launch == number_) launch.kernel->finish(launch.args, &helper);
   finish_streaming_stores();
 }
 
-KernelStop LaunchJob::stop(const Worker& self) const {
-  KernelStop least = self.stop;
-  if (!any_stop_.load(std::memory_order_relaxed)) return least;
-  for (const Worker& helper : r_.helpers) {
-    if (helper.launch != r_.number || helper.stop.kind == KernelStop::Kind::None) continue;
+KernelStop LaunchJob::stop() const {
+  KernelStop least = self_.stop;
+  if (helpers_.empty() || !any_stop_.load(std::memory_order_relaxed)) return least;
+  for (const Worker& helper : helpers_) {
+    if (helper.launch != number_ || helper.stop.kind == KernelStop::Kind::None) continue;
     if (least.kind == KernelStop::Kind::None || helper.stop.lane < least.lane) least = helper.stop;
   }
   return least;
 }
 
-std::optional<uint32_t> LaunchJob::loop_site(const Worker& self) const {
-  std::optional<uint32_t> least = self.loop_site;
-  for (const Worker& helper : r_.helpers)
-    if (helper.launch == r_.number && helper.loop_site && (!least || *helper.loop_site < *least))
+std::optional<uint32_t> LaunchJob::loop_site() const {
+  std::optional<uint32_t> least = self_.loop_site;
+  for (const Worker& helper : helpers_)
+    if (helper.launch == number_ && helper.loop_site && (!least || *helper.loop_site < *least))
       least = helper.loop_site;
   return least;
 }

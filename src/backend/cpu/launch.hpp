@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One launch: its workgroups in pieces, on the caller's thread and those that help it.
+// A launch: its workgroups at once, or in pieces on the caller's thread and those that help it.
 #pragma once
 
 #include <atomic>
@@ -49,58 +49,76 @@ struct alignas(kLineBytes) Worker : device::KernelWorker {
   Scratch* memory = nullptr;
 };
 
-// What all workers of a launch share. Lives on the caller's stack: nobody is in it when it ends.
+// A kernel with all that a call of it needs.
+struct PreparedLaunch {
+  const Kernel* kernel;
+  const device::KernelArgs* args;
+  uint64_t groups;
+  uint64_t group_ns;  // what a workgroup is expected to take, by what the code says of itself
+  uint64_t work_ns;   // and all of them
+  bool at_once;       // it is done before anybody else has heard of it
+
+  PreparedLaunch() = default;  // of any contents: a submission has room for more than it uses
+  PreparedLaunch(const Kernel& k, const device::KernelArgs* a, uint64_t groups_, uint64_t lanes);
+};
+
+// The launches of one submission, one after the other, and what all workers of the present one
+// share. Lives on the caller's stack: nobody is in it when it ends.
 class LaunchJob {
  public:
-  struct Request {
-    const Kernel& kernel;
-    const device::KernelArgs& args;
-    const device::Submission& submission;
-    uint64_t number = 0;  // never the same twice for one set of helpers
-    uint64_t groups = 0;
-    uint64_t lanes = 0;                     // of a workgroup
-    Pool* pool = nullptr;                   // null: this thread alone
-    std::span<Worker> helpers = {};         // those of the pool
-    KernelFloatingPoint* caller = nullptr;  // whose settings callbacks want
+  // Who may help, if the work is worth it.
+  struct Crew {
+    Pool& pool;
+    std::span<Worker> helpers;  // those of the pool
+    uint64_t number = 0;        // of the launch: never the same twice for one set of helpers
   };
 
   enum class End : uint8_t { Done, Cancelled, OutOfTime, NoMemory };
 
-  explicit LaunchJob(const Request& request);
+  // `self` is worker 0; callbacks want the settings of `caller`.
+  LaunchJob(const device::Submission& submission, Worker& self, KernelFloatingPoint& caller);
   LaunchJob(const LaunchJob&) = delete;
   LaunchJob& operator=(const LaunchJob&) = delete;
 
-  // Expected time of the whole launch, by what the code says of itself.
-  static uint64_t expected_ns(const Kernel& kernel, uint64_t groups, uint64_t lanes);
+  // In a single call.
+  End run_at_once(const PreparedLaunch& launch);
+  // In pieces, with others if there is a crew.
+  End run(const PreparedLaunch& launch, const Crew* crew);
 
-  // `self` is worker 0.
-  End run(Worker& self);
-
-  // After run(): the stop of the smallest lane, or Kind::None.
-  [[nodiscard]] device::KernelStop stop(const Worker& self) const;
+  // After a run: whether a lane has stopped, and the stop of the smallest.
+  [[nodiscard]] bool has_stop() const {
+    return self_.stop.kind != device::KernelStop::Kind::None ||
+           (!helpers_.empty() && any_stop_.load(std::memory_order_relaxed));
+  }
+  [[nodiscard]] device::KernelStop stop() const;
   // After it was given up: a loop that did not end.
-  [[nodiscard]] std::optional<uint32_t> loop_site(const Worker& self) const;
+  [[nodiscard]] std::optional<uint32_t> loop_site() const;
 
  private:
   using Clock = std::chrono::steady_clock;
 
   static uint32_t poll(device::KernelWorker* worker, uint32_t site);
+  static uint32_t never_stop(device::KernelWorker*, uint32_t) { return 0; }
+  [[nodiscard]] bool make_ready(Worker& worker) const;
   bool begin(Worker& worker);
   void call(Worker& worker, uint64_t first, uint64_t count);
-  void work(Worker& worker, bool is_caller);
+  void work(Worker& worker, uint32_t number);
   void report_progress();
   bool must_stop();
   void give_up(End why);
-  void finish_all(Worker& self);
+  void finish_all();
 
-  const Request& r_;
-  uint64_t group_ns_;
-  Worker* self_ = nullptr;
+  const device::Submission& submission_;
+  Worker& self_;
+  KernelFloatingPoint& caller_;
+  const PreparedLaunch* launch_ = nullptr;
+  std::span<Worker> helpers_;  // of this launch
+  uint64_t number_ = 0;
   Clock::time_point next_progress_;
-  Chunks chunks_;
   std::exception_ptr thrown_;  // by a callback, which must not leave helpers behind
   std::atomic<End> end_ = End::Done;
   std::atomic<bool> any_stop_ = false;  // or a loop that was left: somebody has to be asked
+  Chunks* chunks_ = nullptr;
 };
 
 }  // namespace vyre::backend::cpu

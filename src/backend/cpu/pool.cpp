@@ -32,6 +32,7 @@ constexpr uint64_t kWorkPerHelper = 20'000;
 // Pauses of an owner at the end of a job before it sleeps; longer than a piece of work mostly is.
 constexpr int kOwnerPauses = 2000;
 constexpr int kPausesPerLook = 32;  // at the clock
+constexpr int kMostPatience = 5;    // times Options::spin
 
 static_assert(std::endian::native == std::endian::little, "halves of the state are futexes");
 
@@ -124,11 +125,16 @@ void Pool::help(uint32_t worker) {
   const KernelFloatingPoint floating_point;
   uint32_t seen = 0;
   bool woken = false;
-  Clock::time_point sleepy = Clock::now() + options_.spin;
+  // Where jobs keep coming, one that comes a little later than the last ones is worth waiting for.
+  std::chrono::nanoseconds patience = options_.spin;
+  Clock::time_point sleepy = Clock::now() + patience;
   for (int pauses = 0;; ++pauses) {
     if (generation_of(state_.load(std::memory_order_acquire)) != seen) {
       if (stopping_.load(std::memory_order_relaxed)) return;
-      if (join(worker, seen, std::exchange(woken, false))) sleepy = Clock::now() + options_.spin;
+      if (join(worker, seen, std::exchange(woken, false))) {
+        patience = std::min(2 * patience, kMostPatience * options_.spin);
+        sleepy = Clock::now() + patience;
+      }
       continue;
     }
     spin_pause();
@@ -137,7 +143,8 @@ void Pool::help(uint32_t worker) {
     if (Clock::now() >= sleepy) {
       sleep(seen);
       woken = true;
-      sleepy = Clock::now() + options_.spin;
+      patience = options_.spin;
+      sleepy = Clock::now() + patience;
       pauses = kPausesPerLook;
     } else if (::sched_getcpu() == owner_core_.load(std::memory_order_relaxed)) {
       ::sched_yield();  // the system has put both on one core: do not keep the owner from it

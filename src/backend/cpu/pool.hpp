@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -17,7 +18,9 @@ namespace vyre::backend::cpu {
 // Two lines: processors fetch them in pairs.
 inline constexpr size_t kLineBytes = 128;
 
-// Numbers 0 to total - 1, handed out in pieces that get smaller towards the end.
+// Numbers 0 to total - 1, handed out in pieces. Each worker has a part of its own, the same one in
+// every job of one shape, so that data stays in its caches; it takes ever smaller pieces of it and
+// then helps with the parts of others.
 class Chunks {
  public:
   struct Range {
@@ -28,29 +31,58 @@ class Chunks {
   // Nobody claims meanwhile.
   void reset(uint64_t total, uint32_t workers, uint64_t least, uint64_t most) {
     total_ = total;
-    share_ = uint64_t{4} * workers;
+    count_ = std::clamp<uint32_t>(workers, 1, kMostParts);
+    share_ = uint64_t{4} * ((workers + count_ - 1) / count_);
     least_ = std::max<uint64_t>(least, 1);
     most_ = std::max(most, least_);
-    next_.store(0, std::memory_order_relaxed);
+    // Not total * (i + 1) / count, which could overflow.
+    const uint64_t each = total / count_;
+    const uint64_t more = total % count_;
+    uint64_t first = 0;
+    for (uint32_t i = 0; i < count_; ++i) {
+      parts_[i].first = first;
+      parts_[i].next.store(first, std::memory_order_relaxed);
+      first += each + (i < more ? 1 : 0);
+      parts_[i].end = first;
+    }
   }
-  Range claim() {
-    const uint64_t seen = next_.load(std::memory_order_relaxed);
-    if (seen >= total_) return {};
-    const uint64_t size = std::clamp((total_ - seen) / share_, least_, most_);
-    const uint64_t first = next_.fetch_add(size, std::memory_order_relaxed);
-    if (first >= total_) return {};
-    return {first, std::min(size, total_ - first)};
+  Range claim(uint32_t worker) {
+    uint32_t at = worker % count_;
+    for (uint32_t i = 0; i < count_; ++i) {
+      Part& part = parts_[at];
+      if (++at == count_) at = 0;
+      const uint64_t seen = part.next.load(std::memory_order_relaxed);
+      if (seen >= part.end) continue;
+      const uint64_t size = std::clamp((part.end - seen) / share_, least_, most_);
+      const uint64_t first = part.next.fetch_add(size, std::memory_order_relaxed);
+      if (first < part.end) return {first, std::min(size, part.end - first)};
+    }
+    return {};
   }
   // What is left is not handed out any more.
-  void stop() { next_.store(total_, std::memory_order_relaxed); }
+  void stop() {
+    for (uint32_t i = 0; i < count_; ++i)
+      parts_[i].next.store(parts_[i].end, std::memory_order_relaxed);
+  }
   [[nodiscard]] uint64_t claimed() const {
-    return std::min(next_.load(std::memory_order_relaxed), total_);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < count_; ++i)
+      sum +=
+          std::min(parts_[i].next.load(std::memory_order_relaxed), parts_[i].end) - parts_[i].first;
+    return sum;
   }
   [[nodiscard]] uint64_t total() const { return total_; }
 
  private:
-  alignas(kLineBytes) std::atomic<uint64_t> next_ = 0;
-  alignas(kLineBytes) uint64_t total_ = 0;
+  static constexpr uint32_t kMostParts = 16;
+  struct alignas(kLineBytes) Part {
+    std::atomic<uint64_t> next = 0;
+    uint64_t first = 0;
+    uint64_t end = 0;
+  };
+  std::array<Part, kMostParts> parts_;
+  uint64_t total_ = 0;
+  uint32_t count_ = 1;
   uint64_t share_ = 4;
   uint64_t least_ = 1;
   uint64_t most_ = 1;
@@ -59,8 +91,9 @@ class Chunks {
 class Pool {
  public:
   struct Options {
-    uint32_t workers = 1;                                           // with the caller
-    std::chrono::nanoseconds spin = std::chrono::microseconds(80);  // before a helper sleeps
+    uint32_t workers = 1;  // with the caller
+    // Before a helper sleeps; up to five times as long while jobs keep coming.
+    std::chrono::nanoseconds spin = std::chrono::microseconds(80);
   };
   // Threads start when the first job wants them.
   explicit Pool(Options options);

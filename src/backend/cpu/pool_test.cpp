@@ -38,7 +38,7 @@ struct Counting {
 
   static void body(void* context, uint32_t worker) {
     auto& me = *static_cast<Counting*>(context);
-    for (auto r = me.chunks.claim(); r.count != 0; r = me.chunks.claim()) {
+    for (auto r = me.chunks.claim(worker); r.count != 0; r = me.chunks.claim(worker)) {
       me.workers.fetch_or(uint64_t{1} << worker, std::memory_order_relaxed);
       for (uint64_t i = r.first; i < r.first + r.count; ++i)
         me.hits[i].fetch_add(1, std::memory_order_relaxed);
@@ -61,25 +61,51 @@ std::vector<std::string> thread_names() {
   return names;
 }
 
-TEST(Chunks, ShrinkTowardsTheEnd) {
+TEST(Chunks, ShrinkTowardsTheEndOfAPart) {
   Chunks chunks;
-  chunks.reset(1000, 2, 10, 100);
+  chunks.reset(1000, 1, 10, 100);
   uint64_t next = 0;
   uint64_t last = 1000;
-  for (auto r = chunks.claim(); r.count != 0; r = chunks.claim()) {
+  for (auto r = chunks.claim(0); r.count != 0; r = chunks.claim(0)) {
     EXPECT_EQ(r.first, next);
     EXPECT_LE(r.count, last);
     EXPECT_LE(r.count, 100u);
     last = r.count;
     next += r.count;
+    EXPECT_EQ(chunks.claimed(), next);
   }
   EXPECT_EQ(next, 1000u);
   EXPECT_LE(last, 10u);
-  EXPECT_EQ(chunks.claimed(), 1000u);
   chunks.reset(5, 2, 0, 0);
-  EXPECT_EQ(chunks.claim().count, 1u);
+  EXPECT_EQ(chunks.claim(0).count, 1u);
   chunks.stop();
-  EXPECT_EQ(chunks.claim().count, 0u);
+  EXPECT_EQ(chunks.claim(0).count, 0u);
+  EXPECT_EQ(chunks.claimed(), 5u);
+}
+
+TEST(Chunks, EachWorkerBeginsWithItsOwnPart) {
+  Chunks chunks;
+  for (int job = 0; job < 3; ++job) {
+    chunks.reset(1001, 3, 1, 1000);
+    EXPECT_EQ(chunks.claim(2).first, 668u);
+    EXPECT_EQ(chunks.claim(0).first, 0u);
+    EXPECT_EQ(chunks.claim(1).first, 334u);
+  }
+}
+
+// Also those that never come, and more of them than there are parts.
+TEST(Chunks, WorkersFinishThePartsOfOthers) {
+  for (const uint32_t workers : {1U, 2U, 3U, 16U, 100U}) {
+    for (const uint64_t total : {0U, 1U, 2U, 50U, 1003U}) {
+      Chunks chunks;
+      chunks.reset(total, workers, 3, 40);
+      std::vector<uint32_t> hits(total);
+      for (auto r = chunks.claim(workers - 1); r.count != 0; r = chunks.claim(workers - 1))
+        for (uint64_t i = r.first; i < r.first + r.count; ++i) ++hits.at(i);
+      EXPECT_THAT(hits, testing::Each(1u)) << workers;
+      EXPECT_EQ(chunks.claimed(), total);
+    }
+  }
 }
 
 TEST(Pool, RunsEverythingOnce) {
