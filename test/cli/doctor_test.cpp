@@ -16,8 +16,8 @@ TEST(Doctor, AReportToPaste) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
   EXPECT_EQ(outcome.err, "");
   EXPECT_THAT(outcome.out,
-              AllOf(StartsWith("vyre "), HasSubstr("MiB of memory\n"),
-                    HasSubstr("\n  cpu: cpu, "), HasSubstr("\n  reference:2: oracle, "), HasSubstr("self-test passed in "),
+              AllOf(StartsWith("vyre "), HasSubstr("MiB of memory\n"), HasSubstr("\n  cpu: cpu, "),
+                    HasSubstr("\n  reference:2: oracle, "), HasSubstr("self-test passed in "),
                     HasSubstr("\n  null: null, "), HasSubstr("so there is no self-test"),
                     HasSubstr("\ncache\n    directory none\n    state off")));
 }
