@@ -21,9 +21,8 @@ std::string_view name_of(Listing listing) {
 Result<std::string> list_code(Listing listing, const Target& target, const plan::Plan& plan) {
   if (target.format == device::Format::Object &&
       (listing == Listing::Llvm || listing == Listing::Asm)) {
-    const auto code =
-        host_code(plan, target.checked,
-                  listing == Listing::Llvm ? HostListing::Llvm : HostListing::Assembly);
+    const auto code = host_code(
+        plan, target.checked, listing == Listing::Llvm ? HostListing::Llvm : HostListing::Assembly);
     if (!code) return std::unexpected(code.error());
     return std::string(reinterpret_cast<const char*>(code->data()), code->size());
   }
