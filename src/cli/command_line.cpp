@@ -231,7 +231,11 @@ class CommandLine {
     command.add_option("FILE", compile_.dispatch.file, "A program, text or bytes; - is stdin")
         ->required()
         ->type_name("");
-    command.add_option("--device", compile_.device, "For this device")->required()->type_name("ID");
+    command.add_option("--device", compile_.device, "For this device")->type_name("ID");
+    command
+        .add_option("--arch", compile_.architecture,
+                    "For GPUs of this architecture instead, which need not be in this machine")
+        ->type_name("sm_NN");
     choose(command.add_option("--emit", compile_.emit, "The form")->required(),
            {"llvm", "asm", "ptx", "spirv", "cubin"});
     command.add_option("--workgroup", compile_.dispatch.workgroup, "Another workgroup size")

@@ -72,8 +72,9 @@ int run_plan(App& app, const PlanOptions& options);
 
 struct CompileOptions {
   DispatchOptions dispatch;  // the program and --workgroup
-  std::string device;
-  std::string emit;  // llvm, asm, ptx, spirv or cubin
+  std::string device;        // or
+  std::string architecture;  // of GPUs: sm_75 and later
+  std::string emit;          // llvm, asm, ptx, spirv or cubin
   bool checked = false;
   std::string output = "-";
 };

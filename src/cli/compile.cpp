@@ -9,6 +9,7 @@
 #include "cli/write_file.hpp"
 #include "codegen/codegen.hpp"
 #include "codegen/listing.hpp"
+#include "codegen/llvm/nvptx.hpp"
 #include "vyre/pipeline/compiler.hpp"
 
 namespace vyre::cli {
@@ -38,7 +39,8 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
   info.capabilities = can;
   if (auto ok = pipeline::check_device_limits(prepared.checked, prepared.workgroup, info); !ok)
     return std::unexpected(ok.error());
-  const auto format = codegen::choose_format(can.formats, facts.id);
+  const auto format = options.architecture.empty() ? codegen::choose_format(can.formats, facts.id)
+                                                   : Result<device::Format>(device::Format::Ptx);
   if (!format) return std::unexpected(format.error());
   pipeline::Policy policy;
   policy.route = pipeline::first_route(prepared.checked, options.checked, can);
@@ -46,9 +48,12 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
   policy.workgroup = prepared.workgroup;
   const auto plan = pipeline::make_plan(prepared.checked, policy, can);
   if (!plan) return std::unexpected(plan.error());
-  auto code = codegen::list_code(
-      listing_named(options.emit),
-      {.format = *format, .subgroup_size = can.subgroup_size, .checked = options.checked}, *plan);
+  auto code = codegen::list_code(listing_named(options.emit),
+                                 {.format = *format,
+                                  .subgroup_size = can.subgroup_size,
+                                  .checked = options.checked,
+                                  .architecture = options.architecture},
+                                 *plan);
   if (!code) return std::unexpected(code.error());
   return Listed{.code = std::move(*code),
                 .format = *format,
@@ -58,6 +63,10 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
 
 std::optional<Failure> misuse(const App& app, const CompileOptions& options) {
   const bool to_stdout = options.output == "-";
+  if (options.device.empty() == options.architecture.empty())
+    return Failure{
+        kExitUsage, "compile makes code for one device or for one architecture",
+        fmt::format("give --device ID, or --arch {} for PTX", codegen::kDefaultPtxArchitecture)};
   if (options.emit == "cubin" && to_stdout && (app.json || ::isatty(STDOUT_FILENO) == 1))
     return Failure{
         kExitUsage,
@@ -76,7 +85,10 @@ std::optional<Failure> misuse(const App& app, const CompileOptions& options) {
 
 int run_compile(App& app, const CompileOptions& options) {
   if (const auto failure = misuse(app, options)) return app.fail(*failure);
-  const auto facts = usable_device(options.device);
+  const auto facts = options.architecture.empty()
+                         ? usable_device(options.device)
+                         : device::DeviceFacts{.id = options.architecture,
+                                               .capabilities = codegen::nvptx_capabilities()};
   if (!facts) return app.fail(facts.error());
   const auto prepared = prepare(app, options.dispatch, Inputs::AsGiven);
   if (!prepared) return prepared.error();

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/cpu.hpp"
+#include "codegen/llvm/nvptx.hpp"
 #include "vyre/ir/binary.hpp"
 
 namespace vyre::codegen {
@@ -48,6 +49,12 @@ std::vector<std::byte> emit_programs(const plan::Plan& plan) {
 }
 
 }  // namespace
+
+NvptxTarget ptx_target(const Target& target) {
+  return {
+      .architecture = target.architecture.empty() ? kDefaultPtxArchitecture : target.architecture,
+      .checked = target.checked};
+}
 
 Result<Format> choose_format(const device::FormatSet& formats, std::string_view device) {
   for (const Format format : {Format::Program, Format::Object})
@@ -92,6 +99,7 @@ std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& p
 Result<std::vector<std::byte>> emit(const Target& target, const plan::Plan& plan) {
   if (target.format == Format::Program) return emit_programs(plan);
   if (target.format == Format::Object) return host_code(plan, target.checked, HostListing::Object);
+  if (target.format == Format::Ptx) return nvptx_code(plan, ptx_target(target));
   return unsupported(
       fmt::format("there is no code generator for format `{}`. Fix: use another "
                   "device",

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,12 +14,16 @@
 
 namespace vyre::codegen {
 
+struct NvptxTarget;
+
 // What code is made for.
 struct Target {
   device::Format format = device::Format::Program;
   uint32_t subgroup_size = 0;
-  bool checked = false;  // accesses out of bounds stop a lane
+  bool checked = false;           // accesses out of bounds stop a lane
+  std::string architecture = {};  // of GPUs, for Ptx: "sm_80"; empty: the generator's choice
 };
+NvptxTarget ptx_target(const Target& target);  // as long as `target` is there
 
 // The format made for a device that takes these, best first.
 Result<device::Format> choose_format(const device::FormatSet& formats, std::string_view device);

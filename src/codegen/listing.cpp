@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/cpu.hpp"
+#include "codegen/llvm/nvptx.hpp"
 
 namespace vyre::codegen {
 
@@ -18,19 +19,31 @@ std::string_view name_of(Listing listing) {
   return "?";
 }
 
+namespace {
+
+Result<std::string> text_of(const Result<std::vector<std::byte>>& code) {
+  if (!code) return std::unexpected(code.error());
+  return std::string(reinterpret_cast<const char*>(code->data()), code->size());
+}
+
+}  // namespace
+
 Result<std::string> list_code(Listing listing, const Target& target, const plan::Plan& plan) {
   if (target.format == device::Format::Object &&
       (listing == Listing::Llvm || listing == Listing::Asm)) {
     const auto code = host_code(
         plan, target.checked, listing == Listing::Llvm ? HostListing::Llvm : HostListing::Assembly);
-    if (!code) return std::unexpected(code.error());
-    return std::string(reinterpret_cast<const char*>(code->data()), code->size());
+    return text_of(code);
   }
+  if (target.format == device::Format::Ptx && (listing == Listing::Llvm || listing == Listing::Ptx))
+    return text_of(nvptx_code(plan, ptx_target(target),
+                              listing == Listing::Llvm ? NvptxListing::Llvm : NvptxListing::Ptx));
   const std::string_view fix =
       target.format == device::Format::Program
           ? "`vyre plan FILE --device ID --segments` shows the programs that it gets"
-      : target.format == device::Format::Object
-          ? "ask for llvm or asm"
+      : target.format == device::Format::Object ? "ask for llvm or asm"
+      : target.format == device::Format::Ptx
+          ? "ask for llvm or ptx"
           : "use a build with the code generator of this device, or another device";
   return std::unexpected(Error{
       .code = ErrorCode::Unsupported,

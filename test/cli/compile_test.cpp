@@ -76,5 +76,25 @@ TEST_F(Compile, CodeOfTheHost) {
         << emit;
 }
 
+TEST_F(Compile, Ptx) {
+  const Outcome ptx = compile({"--arch", "sm_80", "--emit", "ptx"});
+  EXPECT_EQ(ptx.exit_code, 0) << ptx.err;
+  EXPECT_THAT(ptx.out, AllOf(HasSubstr(".target sm_80"), HasSubstr(".entry vyre_entry_0(")));
+  const Outcome llvm = compile({"--arch", "sm_80", "--emit", "llvm", "--json"});
+  EXPECT_EQ(llvm.json()["device"], "sm_80");
+  EXPECT_EQ(llvm.json()["format"], "ptx");
+  EXPECT_THAT(llvm.json()["code"].get<std::string>(), HasSubstr("define ptx_kernel"));
+
+  const Outcome assembly = compile({"--arch", "sm_80", "--emit", "asm"});
+  EXPECT_EQ(assembly.exit_code, 4);
+  EXPECT_THAT(assembly.err, HasSubstr("Fix: ask for llvm or ptx"));
+  const Outcome unknown = compile({"--arch", "sm_60", "--emit", "ptx"});
+  EXPECT_EQ(unknown.exit_code, 4);
+  EXPECT_THAT(unknown.err, HasSubstr("use one of sm_75, sm_80"));
+  const Outcome both = compile({"--arch", "sm_80", "--device", "cpu", "--emit", "ptx"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.err, HasSubstr("give --device ID, or --arch sm_90"));
+}
+
 }  // namespace
 }  // namespace vyre::test

@@ -26,6 +26,16 @@ llvm::Type* type_of(Type type, llvm::LLVMContext& context) {
   VYRE_CHECK(!"a storage type is no value");
 }
 
+llvm::Value* byte_address(Builder& b, llvm::Value* base, uint64_t offset) {
+  return offset == 0 ? base : b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), base, offset);
+}
+
+llvm::LoadInst* invariant_load(Builder& b, llvm::Type* type, llvm::Value* base, uint64_t offset) {
+  llvm::LoadInst* const load = b.CreateLoad(type, byte_address(b, base, offset));
+  load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b.getContext(), {}));
+  return load;
+}
+
 llvm::Type* element_type(Type type, llvm::LLVMContext& context) {
   switch (type) {
     case Type::Bool: return llvm::Type::getInt32Ty(context);

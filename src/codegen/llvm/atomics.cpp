@@ -141,10 +141,7 @@ llvm::Value* LaneCode::reduced(AtomicOp op, Type type, llvm::Value* values) {
   }
 }
 
-namespace {
-
-// What changes nothing; null where there is no such operand.
-llvm::Constant* neutral(AtomicOp op, Type type, llvm::Type* t) {
+llvm::Constant* neutral_operand(AtomicOp op, Type type, llvm::Type* t) {
   if (is_float(type)) return nullptr;
   const unsigned width = t->getScalarSizeInBits();
   switch (op) {
@@ -163,7 +160,17 @@ llvm::Constant* neutral(AtomicOp op, Type type, llvm::Type* t) {
   }
 }
 
-}  // namespace
+void LaneCode::combine_in_copy(const MemoryRef& m, const Atomic& e, llvm::Value* wide,
+                               llvm::Value* a) {
+  llvm::Type* const t = type_of(m.element, b_.getContext());
+  llvm::Value* const bank =
+      b_.CreateAnd(b_.CreateZExt(env_.start(), b_.getInt64Ty()), m.copy->bank_mask);
+  llvm::Value* const at = b_.CreateAdd(
+      wide, b_.CreateMul(bank, llvm::ConstantInt::get(b_.getInt64Ty(), m.copy->bank_elements)));
+  llvm::Value* const address = b_.CreateGEP(t, m.copy->address, at);
+  llvm::Value* const old = b_.CreateAlignedLoad(t, address, align_of(m));
+  b_.CreateAlignedStore(math_.combine(e.op, m.element, old, a), address, align_of(m));
+}
 
 Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
   const Val index = value(e.index);
@@ -196,6 +203,25 @@ Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
     phi->addIncoming(old, end);
     return phi;
   };
+  if (!wide() && m.copy != nullptr && !used) {
+    llvm::BasicBlock* const after = new_block("combined");
+    if (llvm::Value* const may = allowed_scalar(m, index, index_type, site, proved)) {
+      llvm::BasicBlock* const inside = new_block("combine");
+      b_.CreateCondBr(may, inside, after);
+      b_.SetInsertPoint(inside);
+    }
+    llvm::BasicBlock* const own = new_block("own_copy");
+    llvm::BasicBlock* const shared = new_block("no_copy");
+    b_.CreateCondBr(m.copy->use, own, shared);
+    b_.SetInsertPoint(own);
+    combine_in_copy(m, e, wide_index(index.v, index_type), args[0].v);
+    b_.CreateBr(after);
+    b_.SetInsertPoint(shared);
+    guarded(nullptr, index.v, args[0].v, nullptr);
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    return {llvm::Constant::getNullValue(t), false};
+  }
   if (!wide()) {
     llvm::Value* const may = allowed_scalar(m, index, index_type, site, proved);
     return {guarded(may, index.v, args[0].v, args[1].v), false};
@@ -211,7 +237,7 @@ Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
     if (e.op == AtomicOp::Load) return {guarded(may, index.v, nullptr, nullptr), false};
     if (e.op == AtomicOp::Store && uniform_args)
       return {guarded(may, index.v, args[0].v, nullptr), false};
-    llvm::Constant* const nothing = neutral(e.op, m.element, vector(t));
+    llvm::Constant* const nothing = neutral_operand(e.op, m.element, vector(t));
     if (!used && nothing != nullptr && e.order == MemoryOrder::Relaxed) {
       llvm::Value* operands = math_.splat(args[0]);
       if (mask_ != nullptr) operands = b_.CreateSelect(mask_, operands, nothing);

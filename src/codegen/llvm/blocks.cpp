@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/llvm/blocks.hpp"
 
+#include <algorithm>
+#include <map>
+
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/IntrinsicInst.h>
-
-#include <algorithm>
-#include <map>
 
 #include "codegen/llvm/kernel.hpp"
 
@@ -62,9 +62,9 @@ class Hoister {
       return true;
     // Addresses that a test has chosen are good everywhere, and what nobody writes stays the same.
     if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
-      return load->hasMetadata(llvm::LLVMContext::MD_invariant_load) &&
-             (llvm::isa<llvm::SelectInst>(load->getPointerOperand()) ||
-              load->hasMetadata(kAlwaysThere));
+      return load->hasMetadata(kSteady) ||
+             (load->hasMetadata(llvm::LLVMContext::MD_invariant_load) &&
+              llvm::isa<llvm::SelectInst>(load->getPointerOperand()));
     if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i))
       return call->getIntrinsicID() == in::umin || call->getIntrinsicID() == in::umax ||
              call->getIntrinsicID() == in::smin || call->getIntrinsicID() == in::smax;
@@ -88,7 +88,7 @@ class BlockEmitter : public Environment {
         function_(*builder.GetInsertBlock()->getParent()),
         size_(phase.workgroup) {}
 
-  void run(llvm::Value* wx, llvm::Value* run) {
+  void run(llvm::Value* wx, llvm::Value* run, bool any_lane) {
     llvm::Type* const word = b_.getInt64Ty();
     const auto number = [&](uint64_t n) { return llvm::ConstantInt::get(word, n); };
     // As u32: ids wrap nowhere, but nobody has to know it.
@@ -98,6 +98,11 @@ class BlockEmitter : public Environment {
       return;
     }
     llvm::Value* const x0 = b_.CreateMul(wx, number(size_[0]), "", true, true);
+    if (any_lane) {
+      lid_[1] = lid_[2] = b_.getInt32(0);
+      row(x0, b_.CreateAdd(x0, number(1), "", true, true), 1);
+      return;
+    }
     llvm::Value* const x1 =
         b_.CreateAdd(x0, b_.CreateMul(run, number(size_[0]), "", true, true), "", true, true);
     const auto over = [&](uint32_t axis, auto&& self) -> void {
@@ -200,6 +205,7 @@ class BlockEmitter : public Environment {
   void poll(SiteRef site) override { k_.poll(site); }
   llvm::BasicBlock* lane_end() override { return lane_end_; }
   llvm::Value* start() override { return start_; }
+  llvm::Value* wide_start() override { return wide_start_; }
 
   bool ensure_below(llvm::Value* offset, llvm::Value* limit, bool signed_index) override {
     if (hoister_ == nullptr) return false;
@@ -220,7 +226,20 @@ class BlockEmitter : public Environment {
     conditions_.push_back({.offset = early_offset, .limit = early_limit});
     return true;
   }
-  bool streams(BufferId, llvm::Value*) override { return false; }
+  bool streams(BufferId id, llvm::Value* offset) override {
+    const auto known = std::ranges::find(streams_, id, &Stream::buffer);
+    if (streaming_) return known != streams_.end();
+    if (hoister_ == nullptr || known != streams_.end() || !k_.streams) return false;
+    if (llvm::Value* const early = hoister_->hoist(offset)) streams_.push_back({id, early});
+    return false;
+  }
+  void only_lanes(llvm::Value* offset, llvm::Value* limit, bool equal) override {
+    if (narrower_ == nullptr) return;
+    llvm::Value* const early_offset = narrower_->hoist(offset);
+    llvm::Value* const early_limit = narrower_->hoist(limit);
+    if (early_offset != nullptr && early_limit != nullptr)
+      narrow_ = {.offset = early_offset, .limit = early_limit, .equal = equal};
+  }
 
  private:
   struct Condition {
@@ -228,6 +247,16 @@ class BlockEmitter : public Environment {
     llvm::Value* limit = nullptr;
     bool below = false;
     bool signed_index = false;
+  };
+
+  struct Narrow {
+    llvm::Value* offset = nullptr;
+    llvm::Value* limit = nullptr;
+    bool equal = false;
+  };
+  struct Stream {
+    BufferId buffer;
+    llvm::Value* offset = nullptr;
   };
 
   llvm::BasicBlock* block(const char* name) {
@@ -241,7 +270,7 @@ class BlockEmitter : public Environment {
   // start + offset + 0, 1, 2 ...
   Val along_x(llvm::Value* offset) {
     llvm::Value* const first = b_.CreateAdd(start_, offset);
-    if (options_.shape.lanes == 1) return {first, false};
+    if (options_.shape.lanes == 1) return {first, false, offset};
     std::vector<uint32_t> numbers;
     for (uint32_t i = 0; i < options_.shape.lanes; ++i) numbers.push_back(i);
     return {b_.CreateAdd(splat(first), llvm::ConstantDataVector::get(b_.getContext(), numbers)),
@@ -257,6 +286,7 @@ class BlockEmitter : public Environment {
 
   // One block at x; the insertion point comes to where its lanes have ended.
   void lanes_at(llvm::Value* x, llvm::Value* mask) {
+    wide_start_ = x;
     start_ = b_.CreateTrunc(x, b_.getInt32Ty());
     lane_end_ = block("lane_end");
     LaneCode code(b_, *this, phase_, divergence_, options_);
@@ -264,6 +294,66 @@ class BlockEmitter : public Environment {
     if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
     b_.SetInsertPoint(lane_end_);
     if (k_.block_done) k_.block_done();
+  }
+
+  // Blocks one after the other that need no test; the end has no branch yet.
+  struct Stretch {
+    llvm::BasicBlock* start = nullptr;
+    llvm::BasicBlock* end = nullptr;
+    llvm::Value* x = nullptr;
+  };
+  Stretch stretch(llvm::Value* at, const char* name) {
+    Stretch s;
+    s.start = block(name);
+    b_.SetInsertPoint(s.start);
+    s.x = b_.CreateLoad(b_.getInt64Ty(), at);
+    lanes_at(s.x, nullptr);
+    s.end = b_.GetInsertBlock();
+    return s;
+  }
+
+  // Null if no store of the block can go past the caches.
+  llvm::Value* worth_streaming(llvm::Value* x0) {
+    llvm::Value* all = nullptr;
+    std::erase_if(streams_, [&](const Stream& s) {
+      llvm::Value* worth = k_.streams(s.buffer);
+      if (worth == nullptr) return true;
+      const Type element = (*k_.memories)[s.buffer.index()].element;
+      const uint64_t multiple = row_align(element, options_.shape.lanes) / bytes_of(element);
+      llvm::Value* const first = b_.CreateAdd(b_.CreateTrunc(x0, b_.getInt32Ty()), s.offset);
+      llvm::Value* const rest =
+          b_.CreateAnd(first, b_.getInt32(static_cast<uint32_t>(multiple - 1)));
+      worth = b_.CreateAnd(worth, b_.CreateICmpEQ(rest, b_.getInt32(0)));
+      all = all != nullptr ? b_.CreateAnd(all, worth) : worth;
+      return false;
+    });
+    return all;
+  }
+
+  // The part of x0 <= x < x1 whose lanes make a difference, or a block where none does.
+  std::pair<llvm::Value*, llvm::Value*> narrowed(llvm::Value* x0, llvm::Value* x1) {
+    if (!narrow_) return {x0, x1};
+    llvm::Type* const word = b_.getInt64Ty();
+    const auto number = [&](int64_t n) { return llvm::ConstantInt::getSigned(word, n); };
+    const int64_t lanes = options_.shape.lanes;
+    llvm::Value* const of_first =
+        b_.CreateZExt(b_.CreateAdd(b_.CreateTrunc(x0, b_.getInt32Ty()), narrow_->offset), word);
+    llvm::Value* const count = b_.CreateSub(x1, x0);
+    // Where values start again at 0 the row stays whole.
+    llvm::Value* const wraps =
+        b_.CreateICmpUGT(b_.CreateAdd(of_first, count), number(int64_t{1} << 32));
+    llvm::Value* const distance = b_.CreateSub(b_.CreateZExt(narrow_->limit, word), of_first);
+    llvm::Value* start = number(0);
+    llvm::Value* length = b_.CreateBinaryIntrinsic(in::smax, distance, number(lanes));
+    if (narrow_->equal) {
+      // As an unsigned number what lies before the row is far behind it.
+      llvm::Value* const hit = b_.CreateAnd(b_.CreateICmpULT(distance, count), b_.CreateNot(wraps));
+      start = b_.CreateSelect(hit, b_.CreateAnd(distance, number(-lanes)), start);
+      length = number(lanes);
+    }
+    llvm::Value* const first = b_.CreateAdd(x0, start);
+    llvm::Value* const end = b_.CreateBinaryIntrinsic(in::smin, x1, b_.CreateAdd(first, length));
+    return {first, b_.CreateSelect(wraps, x1, end)};
   }
 
   // Lanes x0 <= x < x1, of which there are a multiple of `unit`.
@@ -278,25 +368,37 @@ class BlockEmitter : public Environment {
     const bool complete = unit % lanes == 0;
 
     // Complete blocks first, to learn what they rely on; `before` is finished afterwards.
-    std::optional<Hoister> hoister;
-    if (lanes > 1) {
-      hoister.emplace(before, function_);
-      hoister_ = &*hoister;
-    }
+    Hoister hoister(before, function_);
+    if (lanes > 1) hoister_ = &hoister;
+    narrower_ = &hoister;
     llvm::BasicBlock* const head = block("blocks");
-    llvm::BasicBlock* const fast = block("block");
     llvm::BasicBlock* const done = block("row_done");
     conditions_.clear();
-    b_.SetInsertPoint(fast);
-    llvm::Value* const x = b_.CreateLoad(word, at);
-    lanes_at(x, nullptr);
+    streams_.clear();
+    narrow_.reset();
+    const Stretch cached = stretch(at, "block");
     hoister_ = nullptr;
-    llvm::BasicBlock* const fast_end = b_.GetInsertBlock();
+    narrower_ = nullptr;
+    b_.SetInsertPoint(before);
+    llvm::Value* const streaming = worth_streaming(x0);
+    std::optional<Stretch> streamed;
+    if (streaming != nullptr) {
+      streaming_ = true;
+      // Conditions are those of the block that was emitted first.
+      const std::vector<Condition> conditions = conditions_;
+      Hoister again(before, function_);
+      hoister_ = &again;
+      streamed = stretch(at, "streamed_block");
+      hoister_ = nullptr;
+      conditions_ = conditions;
+      streaming_ = false;
+    }
 
     b_.SetInsertPoint(before);
-    b_.CreateStore(x0, at);
+    const auto [first, end] = narrowed(x0, x1);
+    b_.CreateStore(first, at);
     llvm::Value* low = nullptr;
-    llvm::Value* high = x1;
+    llvm::Value* high = end;
     for (const Condition& c : conditions_) {
       const auto wide = [&](llvm::Value* v) { return b_.CreateZExt(v, word); };
       llvm::Value* const offset = b_.CreateSExt(c.offset, word);
@@ -304,31 +406,41 @@ class BlockEmitter : public Environment {
         low = low != nullptr ? b_.CreateBinaryIntrinsic(in::smax, low, v) : v;
       };
       llvm::Value* limit = wide(c.limit);
-      llvm::Value* end = limit;
+      llvm::Value* above = limit;
       if (c.below) {
         raise(b_.CreateNeg(offset));
         if (c.signed_index)
-          end = b_.CreateBinaryIntrinsic(in::umin, limit, number(int64_t{1} << 31));
+          above = b_.CreateBinaryIntrinsic(in::umin, limit, number(int64_t{1} << 31));
       } else {
         // Also not beyond 2^32, where it would be small again.
         raise(b_.CreateSub(limit, offset));
-        end = number(int64_t{1} << 32);
+        above = number(int64_t{1} << 32);
       }
-      high = b_.CreateBinaryIntrinsic(in::smin, high, b_.CreateSub(end, offset));
+      high = b_.CreateBinaryIntrinsic(in::smin, high, b_.CreateSub(above, offset));
     }
     b_.CreateBr(head);
 
-    b_.SetInsertPoint(fast_end);
-    llvm::Value* const next = b_.CreateAdd(x, number(lanes), "", true, true);
-    b_.CreateStore(next, at);
-    // One test in the loop: where this ends, the head looks again.
-    b_.CreateCondBr(b_.CreateICmpSLE(b_.CreateAdd(next, number(lanes), "", true, true), high), fast,
-                    head);
+    const auto repeat = [&](const Stretch& s) {
+      b_.SetInsertPoint(s.end);
+      llvm::Value* const next = b_.CreateAdd(s.x, number(lanes), "", true, true);
+      b_.CreateStore(next, at);
+      // One test in the loop: where this ends, the head looks again.
+      b_.CreateCondBr(b_.CreateICmpSLE(b_.CreateAdd(next, number(lanes), "", true, true), high),
+                      s.start, head);
+    };
+    repeat(cached);
+    llvm::BasicBlock* fast = cached.start;
+    if (streamed) {
+      repeat(*streamed);
+      fast = block("past_caches");
+      b_.SetInsertPoint(fast);
+      b_.CreateCondBr(streaming, streamed->start, cached.start);
+    }
 
     b_.SetInsertPoint(head);
     llvm::Value* const here = b_.CreateLoad(word, at);
     llvm::BasicBlock* const choose = block("choose");
-    b_.CreateCondBr(b_.CreateICmpSLT(here, x1), choose, done);
+    b_.CreateCondBr(b_.CreateICmpSLT(here, end), choose, done);
     b_.SetInsertPoint(choose);
     if (complete && conditions_.empty()) {
       b_.CreateBr(fast);
@@ -372,9 +484,14 @@ class BlockEmitter : public Environment {
   std::array<llvm::Value*, 3> lid_ = {};
   llvm::Value* group_x_ = nullptr;
   llvm::Value* start_ = nullptr;
+  llvm::Value* wide_start_ = nullptr;
   llvm::BasicBlock* lane_end_ = nullptr;
   Hoister* hoister_ = nullptr;
   std::vector<Condition> conditions_;
+  std::vector<Stream> streams_;
+  std::optional<Narrow> narrow_;
+  Hoister* narrower_ = nullptr;
+  bool streaming_ = false;
 };
 
 // Nodes of a block, those of loops counted once for each trip, as far as it is known.
@@ -444,8 +561,8 @@ bool mentions(const check::CheckedProgram& phase, std::initializer_list<Builtin>
 
 void emit_blocks(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
                  const Divergence& divergence, const LaneCode::Options& options, llvm::Value* wx,
-                 llvm::Value* run) {
-  BlockEmitter(builder, kernel, phase, divergence, options).run(wx, run);
+                 llvm::Value* run, bool any_lane) {
+  BlockEmitter(builder, kernel, phase, divergence, options).run(wx, run, any_lane);
 }
 
 bool may_merge(const check::CheckedProgram& phase) {

@@ -27,14 +27,17 @@ struct BlockKernel {
   std::function<void(SiteRef, const MemoryRef&, llvm::Value* lane, llvm::Value* index)>
       out_of_bounds;
   std::function<void(SiteRef)> poll;
+  // Whether a store is worth going past the caches, at the insertion point; null: never.
+  std::function<llvm::Value*(ir::BufferId)> streams;
   // Not empty: after each block, which takes long enough to be asked for.
   std::function<void()> block_done;
 };
 
+// `any_lane`: one lane does what all do.
 // Workgroups wx .. wx + run of a row (i64).
 void emit_blocks(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
                  const Divergence& divergence, const LaneCode::Options& options, llvm::Value* wx,
-                 llvm::Value* run);
+                 llvm::Value* run, bool any_lane);
 
 // A lane's workgroup makes no difference to it.
 bool may_merge(const check::CheckedProgram& phase);

@@ -110,13 +110,16 @@ Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked,
                                                            : Output::Ir;
   return make_code(machine, output, [&](llvm::Module& module) -> Result<void> {
     std::vector<device::KernelInfo> all;
+    const bool runs_once =
+        plan.steps.size() == 1 && std::holds_alternative<plan::LaunchStep>(plan.steps.front().node);
     for (uint32_t i = 0; i < plan.segments.size(); ++i) {
       const plan::Segment& segment = plan.segments[i];
       const auto phases = Phases::make(segment.program, checked);
       if (!phases) return std::unexpected(phases.error());
-      all.push_back(
-          emit_kernel(module, segment, *phases, i,
-                      {.half_conversions = machine.half_conversions, .checked = checked}));
+      all.push_back(emit_kernel(module, segment, *phases, i,
+                                {.half_conversions = machine.half_conversions,
+                                 .checked = checked,
+                                 .runs_once = runs_once}));
     }
     add_info(module, all);
     return {};

@@ -59,7 +59,7 @@ Val LaneCode::value(ExprId id) {
       [&](const IntrinsicCall& e) { return intrinsic(e); },
       [&](const Atomic& e) { return atomic(id, e, true); },
       [&](const Subgroup& e) { return subgroup(e); },
-      [&](const UniformLoad&) -> Val { VYRE_CHECK(!"a load with barriers is cut by the plan"); },
+      [&](const UniformLoad& e) { return workgroup_load(id, e); },
       [&](const Call& e) { return call(e); },
       [&](const Poison&) -> Val { VYRE_CHECK(!"a checked program has no poison"); });
 }
@@ -69,12 +69,24 @@ Val LaneCode::intrinsic(const IntrinsicCall& e) {
   std::array<Type, 3> types = {};
   const auto count = static_cast<size_t>(arity_of(e.op));
   for (size_t i = 0; i < count; ++i) {
-    args[i] = value(e.args[i]);
+    args[i] = e.op == Intrinsic::Select && i == 0 ? condition(e.args[i]) : value(e.args[i]);
     types[i] = type_of_expr(e.args[i]);
   }
+  // What a promise has decided keeps what is known of its value.
+  if (e.op == Intrinsic::Select && !args[0].varying)
+    if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(args[0].v))
+      return known->isZero() ? args[2] : args[1];
   const Type type = types[e.op == Intrinsic::Select ? 1 : 0];
   if (is_maths(e.op)) return maths(e.op, type, std::span(args).first(count));
   return math_.intrinsic(e.op, type, args, types);
+}
+
+Val LaneCode::workgroup_load(ExprId id, const UniformLoad& e) {
+  VYRE_CHECK(e.scope == Scope::Workgroup);
+  env_.workgroup_barrier();
+  const Val v = load(e.memory, e.index, {id, {}}, c().expr_proofs[id.index()] >= 0);
+  env_.workgroup_barrier();
+  return v;
 }
 
 // ---- conditions
@@ -93,11 +105,20 @@ std::optional<bool> LaneCode::promised(const Binary& e, const Val& x, const Val&
       case BinaryOp::Le: op = BinaryOp::Ge; break;
       case BinaryOp::Gt: op = BinaryOp::Lt; break;
       case BinaryOp::Ge: op = BinaryOp::Le; break;
+      case BinaryOp::Eq:
+      case BinaryOp::Ne: break;
       default: return std::nullopt;
     }
   }
   if (index.offset == nullptr || limit.varying) return std::nullopt;
   const bool lower = llvm::isa<llvm::Constant>(limit.v);
+  // From n + 1 on. A constant that cannot be counted further is left alone.
+  const auto above = [&](llvm::Value* n) {
+    const auto* const k = llvm::dyn_cast<llvm::ConstantInt>(n);
+    if (k == nullptr || k->getZExtValue() >= 0xFFFF'FFFF) return false;
+    return env_.ensure_at_least(index.offset,
+                                b_.getInt32(static_cast<uint32_t>(k->getZExtValue()) + 1));
+  };
   switch (op) {
     case BinaryOp::Lt:
       if (env_.ensure_below(index.offset, limit.v, false)) return true;
@@ -107,12 +128,13 @@ std::optional<bool> LaneCode::promised(const Binary& e, const Val& x, const Val&
       if (!lower && env_.ensure_below(index.offset, limit.v, false)) return false;
       break;
     case BinaryOp::Gt:
-      // Above n: from n + 1 on. A constant that cannot be counted further is left alone.
-      if (const auto* k = llvm::dyn_cast<llvm::ConstantInt>(limit.v);
-          k != nullptr && k->getZExtValue() < 0xFFFF'FFFF &&
-          env_.ensure_at_least(index.offset,
-                               b_.getInt32(static_cast<uint32_t>(k->getZExtValue()) + 1)))
-        return true;
+      if (above(limit.v)) return true;
+      break;
+    // The first and the last of a row are what is told apart.
+    case BinaryOp::Eq:
+    case BinaryOp::Ne:
+      if (lower ? above(limit.v) : env_.ensure_below(index.offset, limit.v, false))
+        return op == BinaryOp::Ne;
       break;
     default: break;
   }
@@ -234,6 +256,7 @@ Val LaneCode::call_body(Frame inner, FnId fn) {
     b_.CreateStore(no_lanes(), inner.returned);
     ++parted_;
   }
+  inner.parted = parted_;
   llvm::Value* const before = mask_;
   llvm::BasicBlock* const exit = inner.exit;
   const bool divergent = inner.divergent;

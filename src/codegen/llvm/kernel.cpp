@@ -8,6 +8,9 @@
 #include "base/check.hpp"
 #include "base/match.hpp"
 #include "codegen/llvm/blocks.hpp"
+#include "codegen/llvm/buffer_use.hpp"
+#include "codegen/llvm/lanes_needed.hpp"
+#include "codegen/llvm/own_copies.hpp"
 
 namespace vyre::codegen {
 
@@ -45,16 +48,28 @@ class KernelEmitter {
         program_(segment.program),
         phases_(phases),
         number_(number),
-        target_(target) {}
+        target_(target),
+        uses_(buffer_uses(segment.program)) {}
 
   device::KernelInfo run() {
     begin();
     for (size_t i = 0; i < phases_.count(); ++i) prepare_phase(i);
     lay_out_scratch();
+    // Blocks of many lanes combine what they have before.
+    const bool some_scalar =
+        std::ranges::any_of(plans_, [](const Phase& x) { return x.shape.lanes == 1; });
+    std::optional<OwnCopies> copies;
+    if (!target_.checked && some_scalar) copies.emplace(program_, uses_, scratch_bytes_);
+    if (copies && copies->empty()) copies.reset();
+    if (copies) copies->enter(b_, memories_, grid_, scratch_, worker_);
     groups();
     b_.SetInsertPoint(exit_);
     b_.CreateRetVoid();
     device::KernelInfo info;
+    if (copies) {
+      info.flags |= device::KernelInfo::kHasFinish;
+      copies->finish(b_, module_, number_, target_.half_conversions);
+    }
     info.scratch_bytes = scratch_bytes_;
     info.cost = static_cast<uint32_t>(std::clamp(group_cost() / lanes_per_group(), 1.0, 1e9));
     return info;
@@ -66,6 +81,7 @@ class KernelEmitter {
     BlockShape shape;
     std::optional<Divergence> divergence;
     bool merges = false;  // lanes of several workgroups may be one row
+    LanesNeeded needed;
     double cost = 1;
   };
 
@@ -112,22 +128,22 @@ class KernelEmitter {
   }
 
   llvm::Value* invariant(llvm::Type* type, llvm::Value* base, uint64_t offset) {
-    llvm::LoadInst* const load = b_.CreateLoad(type, address(base, offset));
-    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
-    return load;
+    return invariant_load(b_, type, base, offset);
   }
   llvm::Value* address(llvm::Value* base, uint64_t offset) {
-    return offset == 0 ? base : b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, offset);
+    return byte_address(b_, base, offset);
   }
 
   void prepare_phase(size_t i) {
     Phase phase;
     phase.program = &phases_.program(i);
-    phase.shape = choose_shape(*phase.program, target_.checked);
+    if (!target_.checked) phase.needed = lanes_needed(*phase.program);
+    if (!phase.needed.one) phase.shape = choose_shape(*phase.program, target_.checked);
     phase.divergence.emplace(*phase.program, phase.shape,
                              Divergence::Options{.accesses_end = target_.checked});
     phase.merges = phases_.cut() == nullptr && !phase.shape.packed && may_merge(*phase.program);
     phase.cost = estimated_cost(*phase.program, phase.shape.lanes);
+    if (phase.needed.one) phase.cost /= lanes_per_group();
     plans_.push_back(std::move(phase));
   }
 
@@ -275,9 +291,22 @@ class KernelEmitter {
       if (restored != nullptr)
         b_.CreateMemCpy(memories_[i].address, line, kept_area(*restored, group), llvm::Align(1),
                         shared_bytes(i));
-      else
+      else if (!overwritten_first(i))
         b_.CreateMemSet(memories_[i].address, b_.getInt8(0), shared_bytes(i), line);
     }
+  }
+
+  [[nodiscard]] bool overwritten_first(uint32_t shared) const {
+    const plan::Plan* const cut = phases_.cut();
+    if (cut == nullptr || target_.checked || cut->steps.empty()) return false;
+    const auto* const first = std::get_if<plan::LaunchStep>(&cut->steps.front().node);
+    if (first == nullptr) return false;
+    const plan::Segment& phase = cut->segments[first->segment];
+    for (uint32_t i = 0; i < phase.arguments.size(); ++i)
+      if (phase.arguments[i].kind == plan::Argument::Kind::Source &&
+          phase.arguments[i].index == shared)
+        return overwrites(phase.program, BufferId{i});
+    return false;
   }
 
   void end_shared(llvm::Value* group) {
@@ -371,7 +400,9 @@ class KernelEmitter {
         m = memories_[a.index];
       } else {
         m = hidden_[a.index].memory;
-        m.address = hidden_address(hidden_[a.index], a.kind == plan::Argument::Kind::HiddenOut);
+        const bool out = a.kind == plan::Argument::Kind::HiddenOut;
+        m.address = hidden_address(hidden_[a.index], out);
+        m.steady = hidden_[a.index].two_halves && !out;
       }
       memories.push_back(m);
     }
@@ -550,13 +581,27 @@ class KernelEmitter {
                      m.length, i, m.argument);
             },
         .poll = [&, index](SiteRef site) { poll(phases_.site(index, site)); },
+        .streams = [&](BufferId id) { return streams(id); },
         .block_done = block_done,
     };
     emit_blocks(b_, kernel, *phase.program, *phase.divergence,
                 {.shape = phase.shape,
                  .checked = target_.checked,
-                 .half_conversions = target_.half_conversions},
-                wx, run);
+                 .half_conversions = target_.half_conversions,
+                 .test = phase.needed.test},
+                wx, run, phase.needed.one);
+  }
+
+  // What is too large for the caches and will not be looked at again in this dispatch may be
+  // written past them: whether it is that large.
+  llvm::Value* streams(BufferId id) {
+    if (!target_.runs_once || phases_.cut() != nullptr || !uses_[id.index()].stored_once)
+      return nullptr;
+    const MemoryRef& m = memories_[id.index()];
+    llvm::Type* const word = b_.getInt64Ty();
+    llvm::Value* const bytes = b_.CreateMul(b_.CreateZExt(m.length, word),
+                                            llvm::ConstantInt::get(word, bytes_of(m.element)));
+    return b_.CreateICmpUGT(bytes, invariant(word, args_, offsetof(KernelArgs, stream_bytes)));
   }
 
   // ---- what a worker is told
@@ -615,6 +660,7 @@ class KernelEmitter {
   const Phases& phases_;
   uint32_t number_;
   HostTarget target_;
+  std::vector<BufferUse> uses_;
 
   llvm::Function* function_ = nullptr;
   llvm::BasicBlock* exit_ = nullptr;

@@ -15,6 +15,7 @@ namespace vyre::codegen {
 struct HostTarget {
   bool half_conversions = true;  // between f16 and f32, by instructions
   bool checked = false;
+  bool runs_once = false;  // the segment is all there is of the program
 };
 
 // Adds vyre_entry_<number> to the module; says what a caller has to know.

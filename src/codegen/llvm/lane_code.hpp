@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The statements of a program without barriers, for one block of lanes, as LLVM IR. What is the
-// same for every target is here; where memory lies, which lanes a block has and how one of them
-// stops is the Environment's.
+// The statements of a program, for one block of lanes, as LLVM IR. What is the same for every
+// target is here; where memory lies, which lanes a block has, how one of them stops and whether
+// blocks can wait for each other is the Environment's.
 //
 // A block of one lane is plain code. In a block of many, control flow that is the same for all
 // lanes stays control flow; where lanes part, both sides are run under a mask of the lanes that are
 // meant, and a mask of no lane skips a side. A null mask stands for all lanes.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <span>
@@ -19,15 +20,26 @@
 
 namespace vyre::codegen {
 
+// A worker's own copy of a buffer into which a launch only ever combines values, in some banks so
+// that the same element need not be waited for again and again.
+struct OwnCopy {
+  llvm::Value* use = nullptr;  // i1: whether the copy is there
+  llvm::Value* address = nullptr;
+  llvm::Value* bank_mask = nullptr;  // of lane numbers, i64
+  uint32_t bank_elements = 0;
+};
+
 // Memory that can be indexed.
 struct MemoryRef {
   ir::Type element = ir::Type::U32;
   llvm::Value* address = nullptr;
   llvm::Value* length = nullptr;  // elements, i32
   bool invariant = false;         // nobody writes it while the kernel runs
+  bool steady = false;            // nobody writes it in this phase
   bool own = false;               // no other thread sees it: atomics need not be atomic
   bool per_lane = false;          // elements are vectors, one part for each lane
-  uint16_t argument = 0;          // what a parameter stands for, see argument_number()
+  const OwnCopy* copy = nullptr;
+  uint16_t argument = 0;  // what a parameter stands for, see argument_number()
   llvm::MDNode* scope = nullptr;
   llvm::MDNode* others = nullptr;  // the scopes of all other memories
 };
@@ -35,6 +47,10 @@ struct MemoryRef {
 // Buffers and tables of a program, as what a parameter of a function can stand for; 0 is none.
 inline constexpr uint16_t kTableArguments = 0x8000;
 uint16_t argument_number(ir::Memory memory);
+
+// What changes nothing as the operand of an atomic operation, of a scalar or vector type; null if
+// there is no such operand.
+llvm::Constant* neutral_operand(ir::AtomicOp op, ir::Type type, llvm::Type* shape);
 
 // A place in the source that a stop can name.
 struct SiteRef {
@@ -59,16 +75,28 @@ class Environment {
   virtual llvm::BasicBlock* lane_end() = 0;
   // First lane of the block along x, as i32, to which Val::offset is added.
   virtual llvm::Value* start() = 0;
+  // The same as i64. Where ensure_below() has said yes, the sum with the offset (as a signed
+  // number) is the index without wrapping.
+  virtual llvm::Value* wide_start() = 0;
   // True if from now on start + offset .. + lanes lies below the limit (u32): the environment makes
   // sure of it before it comes here. False: it cannot, and the caller has to test.
   virtual bool ensure_below(llvm::Value* offset, llvm::Value* limit, bool signed_index) = 0;
   virtual bool ensure_at_least(llvm::Value* offset, llvm::Value* limit) = 0;
-  // Called for an unmasked contiguous store; true: write past the caches.
+  // Called for an unmasked contiguous store outside of loops; true: write past the caches, the row
+  // starts at a multiple of row_align().
   virtual bool streams(ir::BufferId id, llvm::Value* offset) = 0;
+  // Lanes with start + offset + k below the limit, or equal to it, are all that make a difference.
+  virtual void only_lanes(llvm::Value* offset, llvm::Value* limit, bool equal) = 0;
+  // Only where each lane is a thread of its own; elsewhere such barriers are cut by the plan.
+  virtual void workgroup_barrier();
 };
 
-// Metadata of loads whose address is good whether the source comes to them or not.
-inline constexpr const char* kAlwaysThere = "vyre.always_there";
+inline uint64_t row_align(ir::Type element, uint32_t lanes) {
+  return std::min<uint64_t>(64, uint64_t{lanes} * ir::bytes_of(element));
+}
+
+// Metadata of loads that can be done before the lanes of a phase start, and give the same there.
+inline constexpr const char* kSteady = "vyre.steady";
 
 // Eight bytes of zeros, to load instead of what is not there.
 llvm::Value* zero_global(llvm::Module& module);
@@ -79,6 +107,10 @@ class LaneCode {
     BlockShape shape;
     bool checked = false;
     bool half_conversions = true;
+    ir::StmtId test = {};  // LanesNeeded::test
+    // One lane's accesses that may be out of bounds are jumped over, and not sent to another
+    // address: where a jump costs less than an access, or memories have addresses of their own.
+    bool jumps_over_accesses = false;
   };
   LaneCode(Builder& builder, Environment& environment, const check::CheckedProgram& program,
            const Divergence& divergence, const Options& options);
@@ -112,6 +144,7 @@ class LaneCode {
     bool result_varies = false;
     llvm::BasicBlock* exit = nullptr;
     bool divergent = false;           // lanes return one after the other
+    uint32_t parted = 0;              // divergent constructs around its body
     llvm::Value* returned = nullptr;  // then: those that have
   };
 
@@ -124,7 +157,8 @@ class LaneCode {
   void emit_array(const ir::DeclareArray& s);
   void emit_assign(const ir::Assign& s);
   void emit_store(const ir::Store& s, ir::StmtId id);
-  void emit_if(const ir::If& s);
+  void emit_if(const ir::If& s, ir::StmtId id);
+  void tell_test(const ir::If& s);
   void emit_uniform_if(llvm::Value* condition, const ir::If& s);
   void emit_divergent_if(Val condition, const ir::If& s);
   // Runs `body` under the mask if it has a lane; returns the mask afterwards.
@@ -151,6 +185,7 @@ class LaneCode {
   Val condition(ir::ExprId id);
   std::optional<bool> promised(const ir::Binary& e, const Val& x, const Val& y);
   Val lazy(const ir::Binary& e, bool as_condition);
+  Val workgroup_load(ir::ExprId id, const ir::UniformLoad& e);
   Val call(const ir::Call& e);
   Val call_body(Frame frame, ir::FnId fn);
   Val maths(ir::Intrinsic op, ir::Type type, std::span<const Val> args);
@@ -181,15 +216,20 @@ class LaneCode {
                   bool proved);
   Val load_contiguous(const MemoryRef& m, const Val& index, ir::Type index_type, SiteRef site,
                       bool proved);
+  llvm::Value* unmasked_row(const MemoryRef& m, const Val& index, ir::Type index_type,
+                            llvm::Value* address, bool proved);
   // A row of lanes that starts there, as an unsigned number of 64 bits.
   llvm::Value* whole_row_inside(const MemoryRef& m, llvm::Value* wide_first, ir::Type index_type);
   llvm::Value* ragged_start(llvm::Value* first, llvm::Value* offset);
+  llvm::Value* gather_narrow(const MemoryRef& m, llvm::Value* index, llvm::Value* lanes_in);
   llvm::Value* own_part(const MemoryRef& m, llvm::Value* index, ir::Type index_type);
   void store_uniform(const MemoryRef& m, const Val& index, ir::Type index_type, const Val& v,
                      SiteRef site, bool proved);
   void store_contiguous(const MemoryRef& m, ir::Memory source, const Val& index,
                         ir::Type index_type, llvm::Value* raw, SiteRef site, bool proved);
   llvm::Value* sink_address();
+  // `access` if `inside` holds, else zero of what it gives.
+  llvm::Value* jumped_over(llvm::Value* inside, llvm::function_ref<llvm::Value*()> access);
   llvm::Value* finish_load(const MemoryRef& m, llvm::Value* raw);
   void describe_access(const MemoryRef& m, llvm::Instruction& access);
   template <class Instruction>
@@ -204,6 +244,7 @@ class LaneCode {
   Val atomic(ir::ExprId id, const ir::Atomic& e, bool used);
   llvm::Value* atomic_scalar(const MemoryRef& m, const ir::Atomic& e, llvm::Value* address,
                              llvm::Value* a, llvm::Value* b, bool used);
+  void combine_in_copy(const MemoryRef& m, const ir::Atomic& e, llvm::Value* wide, llvm::Value* a);
   llvm::Value* reduced(ir::AtomicOp op, ir::Type type, llvm::Value* values);
   // Runs `body(lane number)` for each lane of the mask; an exit in the middle is not possible.
   void for_each_lane(llvm::Value* mask, llvm::function_ref<void(llvm::Value*)> body);

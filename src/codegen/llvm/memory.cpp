@@ -179,9 +179,14 @@ Val LaneCode::load_scalar(const MemoryRef& m, const Val& index, Type index_type,
   llvm::Type* const type = element_type(m.element, b_.getContext());
   llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
   llvm::Value* address = element_address(m, wide_index(index.v, index_type));
+  const auto access = [&] { return mark(m, b_.CreateAlignedLoad(type, address, align_of(m))); };
+  if (inside != nullptr && options_.jumps_over_accesses)
+    return {finish_load(m, jumped_over(inside, access)), false};
   if (inside != nullptr)
     address = b_.CreateSelect(inside, address, zero_global(*b_.GetInsertBlock()->getModule()));
-  llvm::Value* const raw = mark(m, b_.CreateAlignedLoad(type, address, align_of(m)));
+  llvm::LoadInst* const raw = access();
+  if (m.steady && inside == nullptr && llvm::isa<llvm::Constant>(index.v))
+    raw->setMetadata(kSteady, llvm::MDNode::get(b_.getContext(), {}));
   return {finish_load(m, raw), false};
 }
 
@@ -192,17 +197,18 @@ Val LaneCode::load_contiguous(const MemoryRef& m, const Val& index, Type index_t
   llvm::Value* const wide_first = b_.CreateZExt(first, b_.getInt64Ty());
   llvm::Value* const address = element_address(m, wide_first);
   const auto ragged_address = [&] { return element_address(m, ragged_start(first, index.offset)); };
-  const auto plain = [&] { return mark(m, b_.CreateAlignedLoad(type, address, align_of(m))); };
+  const auto plain = [&](llvm::Value* at) {
+    return mark(m, b_.CreateAlignedLoad(type, at, align_of(m)));
+  };
   const auto masked = [&](llvm::Value* lanes_in) {
     return mark(m, b_.CreateMaskedLoad(type, ragged_address(), align_of(m), lanes_in,
                                        llvm::Constant::getNullValue(type)));
   };
-  if (mask_ == nullptr && !options_.checked &&
-      (proved || env_.ensure_below(index.offset, m.length, is_signed(index_type))))
-    return {finish_load(m, plain()), true};
+  if (llvm::Value* const at = unmasked_row(m, index, index_type, address, proved))
+    return {finish_load(m, plain(at)), true};
   if (mask_ != nullptr || options_.checked) {
     llvm::Value* const lanes_in = allowed(m, index, index_type, site, proved);
-    if (lanes_in == nullptr) return {finish_load(m, plain()), true};
+    if (lanes_in == nullptr) return {finish_load(m, plain(address)), true};
     return {finish_load(m, masked(lanes_in)), true};
   }
   llvm::BasicBlock* const inside = new_block("row");
@@ -210,7 +216,7 @@ Val LaneCode::load_contiguous(const MemoryRef& m, const Val& index, Type index_t
   llvm::BasicBlock* const after = new_block("loaded");
   b_.CreateCondBr(whole_row_inside(m, wide_first, index_type), inside, ragged);
   b_.SetInsertPoint(inside);
-  llvm::Value* const all = plain();
+  llvm::Value* const all = plain(address);
   b_.CreateBr(after);
   b_.SetInsertPoint(ragged);
   llvm::Value* const some = masked(in_bounds(m, index, index_type));
@@ -222,6 +228,21 @@ Val LaneCode::load_contiguous(const MemoryRef& m, const Val& index, Type index_t
   return {finish_load(m, phi), true};
 }
 
+// Where the row of an access starts that all lanes take part in and that nobody has to test here;
+// null if there is no such promise.
+llvm::Value* LaneCode::unmasked_row(const MemoryRef& m, const Val& index, Type index_type,
+                                    llvm::Value* address, bool proved) {
+  if (mask_ != nullptr || options_.checked) return nullptr;
+  const auto* const k = llvm::dyn_cast<llvm::ConstantInt>(index.offset);
+  if (proved && (k == nullptr || !k->isZero())) return address;
+  if (!proved && !env_.ensure_below(index.offset, m.length, is_signed(index_type))) return nullptr;
+  // What does not change from block to block comes first, so that it is added once.
+  llvm::Type* const element = element_type(m.element, b_.getContext());
+  llvm::Value* const base =
+      b_.CreateGEP(element, m.address, b_.CreateSExt(index.offset, b_.getInt64Ty()));
+  return b_.CreateGEP(element, base, env_.wide_start());
+}
+
 // Where a row starts of which not all lanes are inside: if its indices wrap, the lanes that are
 // inside come after 2^32, and the row starts below 0.
 llvm::Value* LaneCode::ragged_start(llvm::Value* first, llvm::Value* offset) {
@@ -229,8 +250,8 @@ llvm::Value* LaneCode::ragged_start(llvm::Value* first, llvm::Value* offset) {
   if (const auto* k = llvm::dyn_cast<llvm::ConstantInt>(offset); k != nullptr && k->isZero())
     return wide_first;
   llvm::Value* const wraps = b_.CreateICmpUGT(first, b_.getInt32(0U - lanes()));
-  llvm::Value* const below = b_.CreateSub(
-      wide_first, llvm::ConstantInt::get(b_.getInt64Ty(), uint64_t{1} << 32));
+  llvm::Value* const below =
+      b_.CreateSub(wide_first, llvm::ConstantInt::get(b_.getInt64Ty(), uint64_t{1} << 32));
   return b_.CreateSelect(wraps, below, wide_first);
 }
 
@@ -272,11 +293,33 @@ Val LaneCode::load_at(const MemoryRef& m, Val index, Type index_type, SiteRef si
   if (index.offset != nullptr) return load_contiguous(m, index, index_type, site, proved);
   llvm::Value* lanes_in = allowed(m, index, index_type, site, proved);
   if (lanes_in == nullptr) lanes_in = all_lanes();
+  if (bytes_of(m.element) < 4) return {finish_load(m, gather_narrow(m, index.v, lanes_in)), true};
   llvm::Value* const raw = mark(
       m,
       b_.CreateMaskedGather(vector(element), element_address(m, wide_index(index.v, index_type)),
                             align_of(m), lanes_in, llvm::Constant::getNullValue(vector(element))));
   return {finish_load(m, raw), true};
+}
+
+// Processors gather words of 32 bits. Memory starts at a multiple of four bytes, so the word around
+// an element lies in the page the element does, and what is beside it is cut off.
+llvm::Value* LaneCode::gather_narrow(const MemoryRef& m, llvm::Value* index,
+                                     llvm::Value* lanes_in) {
+  const uint32_t bytes = bytes_of(m.element);
+  const uint32_t per_word = 4 / bytes;
+  llvm::Type* const words = vector(b_.getInt32Ty());
+  const auto all = [&](uint32_t k) { return llvm::ConstantInt::get(words, k); };
+  // Lanes that are meant are inside: 32 bits are enough.
+  llvm::Value* const element = b_.CreateZExtOrTrunc(index, words);
+  llvm::Value* const word = b_.CreateLShr(element, all(bytes == 2 ? 1 : 2));
+  llvm::Value* const addresses =
+      b_.CreateGEP(b_.getInt32Ty(), m.address, b_.CreateZExt(word, vector(b_.getInt64Ty())));
+  llvm::Value* const raw = mark(m, b_.CreateMaskedGather(words, addresses, llvm::Align(4), lanes_in,
+                                                         llvm::Constant::getNullValue(words)));
+  llvm::Value* const shift = b_.CreateMul(b_.CreateAnd(element, all(per_word - 1)), all(8 * bytes));
+  llvm::Value* const bits =
+      b_.CreateTrunc(b_.CreateLShr(raw, shift), vector(b_.getIntNTy(8 * bytes)));
+  return b_.CreateBitCast(bits, vector(element_type(m.element, b_.getContext())));
 }
 
 llvm::Value* LaneCode::own_part(const MemoryRef& m, llvm::Value* index, Type index_type) {
@@ -294,10 +337,14 @@ void LaneCode::store_at(const MemoryRef& m, Memory source, Val index, Type index
   if (!wide()) {
     llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
     llvm::Value* address = element_address(m, wide_index(index.v, index_type));
+    llvm::Value* const raw = math_.narrow(m.element, v.v);
+    const auto access = [&] { return mark(m, b_.CreateAlignedStore(raw, address, align_of(m))); };
+    if (inside != nullptr && options_.jumps_over_accesses) {
+      jumped_over(inside, access);
+      return;
+    }
     if (inside != nullptr) address = b_.CreateSelect(inside, address, sink_address());
-    llvm::StoreInst* const store =
-        b_.CreateAlignedStore(math_.narrow(m.element, v.v), address, align_of(m));
-    mark(m, store);
+    access();
     return;
   }
   if (m.per_lane) {
@@ -375,12 +422,11 @@ void LaneCode::store_contiguous(const MemoryRef& m, Memory source, const Val& in
   llvm::Value* const wide_first = b_.CreateZExt(first, b_.getInt64Ty());
   llvm::Value* const address = element_address(m, wide_first);
   const auto ragged_address = [&] { return element_address(m, ragged_start(first, index.offset)); };
-  if (mask_ == nullptr && !options_.checked &&
-      (proved || env_.ensure_below(index.offset, m.length, is_signed(index_type)))) {
-    llvm::StoreInst* const store = mark(m, b_.CreateAlignedStore(raw, address, align_of(m)));
-    if (source.kind == Memory::Kind::Buffer && frames_.size() == 1 &&
+  if (llvm::Value* const at = unmasked_row(m, index, index_type, address, proved)) {
+    llvm::StoreInst* const store = mark(m, b_.CreateAlignedStore(raw, at, align_of(m)));
+    if (source.kind == Memory::Kind::Buffer && frames_.size() == 1 && frame().loops.empty() &&
         env_.streams(source.buffer(), index.offset)) {
-      store->setAlignment(llvm::Align(64));
+      store->setAlignment(llvm::Align(row_align(m.element, lanes())));
       store->setMetadata(
           llvm::LLVMContext::MD_nontemporal,
           llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
@@ -408,7 +454,23 @@ void LaneCode::store_contiguous(const MemoryRef& m, Memory source, const Val& in
   b_.SetInsertPoint(after);
 }
 
-// ---- addresses for what does not happen
+// ---- what does not happen
+
+llvm::Value* LaneCode::jumped_over(llvm::Value* inside, llvm::function_ref<llvm::Value*()> access) {
+  llvm::BasicBlock* const from = b_.GetInsertBlock();
+  llvm::BasicBlock* const there = new_block("access");
+  llvm::BasicBlock* const after = new_block("accessed");
+  b_.CreateCondBr(inside, there, after);
+  b_.SetInsertPoint(there);
+  llvm::Value* const found = access();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  if (found->getType()->isVoidTy()) return nullptr;
+  llvm::PHINode* const phi = b_.CreatePHI(found->getType(), 2);
+  phi->addIncoming(llvm::Constant::getNullValue(found->getType()), from);
+  phi->addIncoming(found, there);
+  return phi;
+}
 
 llvm::Value* zero_global(llvm::Module& module) {
   if (llvm::GlobalVariable* const found = module.getNamedGlobal("vyre.zero")) return found;

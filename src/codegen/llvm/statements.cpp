@@ -17,6 +17,10 @@ constexpr uint64_t kTripsWithoutPoll = uint64_t{1} << 18;
 
 }  // namespace
 
+void Environment::workgroup_barrier() {
+  VYRE_CHECK(!"a workgroup barrier is cut by the plan");
+}
+
 LaneCode::LaneCode(Builder& builder, Environment& environment, const check::CheckedProgram& program,
                    const Divergence& divergence, const Options& options)
     : b_(builder),
@@ -167,7 +171,7 @@ void LaneCode::emit_stmt(StmtId id) {
         else
           value(s.value);
       },
-      [&](const If& s) { emit_if(s); }, [&](const For& s) { emit_for(s, id); },
+      [&](const If& s) { emit_if(s, id); }, [&](const For& s) { emit_for(s, id); },
       [&](const While& s) { emit_while(s, id); },
       [&](const Break&) {
         Loop& loop = frame().loops.back();
@@ -188,8 +192,14 @@ void LaneCode::emit_stmt(StmtId id) {
       },
       [&](const Return& s) { emit_return(s); }, [&](const Nested& s) { emit_block(s.body); },
       [&](const Region& s) { emit_block(s.body); },
-      // Lanes of a block are always at the same place: a subgroup has nothing to wait for.
-      [&](const Barrier& s) { VYRE_CHECK(s.scope == Scope::Subgroup); },
+      [&](const Barrier& s) {
+        if (s.scope == Scope::Workgroup) {
+          env_.workgroup_barrier();
+          return;
+        }
+        // Lanes of a block are always at the same place: a subgroup has nothing to wait for.
+        VYRE_CHECK(s.scope == Scope::Subgroup);
+      },
       [&](const Fixpoint&) { VYRE_CHECK(!"a fixpoint is cut by the plan"); },
       [&](const AsyncCopy&) { VYRE_CHECK(!"an async copy is cut by the plan"); },
       [&](const Wait&) { VYRE_CHECK(!"a wait is cut by the plan"); },
@@ -307,7 +317,17 @@ bool LaneCode::calls_ending(ExprId id) const {
   return inner;
 }
 
-void LaneCode::emit_if(const If& s) {
+void LaneCode::tell_test(const If& s) {
+  const auto& e = std::get<Binary>(p()[s.condition]);
+  if (type_of_expr(e.left) != Type::U32) return;
+  const Val index = value(e.left);
+  const Val limit = value(e.right);
+  if (index.offset != nullptr && !limit.varying)
+    env_.only_lanes(index.offset, limit.v, e.op == BinaryOp::Eq);
+}
+
+void LaneCode::emit_if(const If& s, StmtId id) {
+  if (options_.test == id && frames_.size() == 1) tell_test(s);
   const Val c = condition(s.condition);
   if (terminated()) return;
   if (c.varying)
@@ -604,7 +624,8 @@ void LaneCode::emit_return(const Return& s) {
       now = b_.CreateSelect(mask_, now, b_.CreateLoad(now->getType(), frame().result));
     b_.CreateStore(now, frame().result);
   }
-  if (!frame().divergent) {
+  // All lanes that are here leave together.
+  if (!frame().divergent || parted_ == frame().parted) {
     b_.CreateBr(frame().exit);
     return;
   }

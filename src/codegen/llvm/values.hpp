@@ -25,6 +25,11 @@ llvm::Type* type_of(ir::Type type, llvm::LLVMContext& context);
 // The type of one element in memory; bool is i32, f16 and bf16 are i16.
 llvm::Type* element_type(ir::Type type, llvm::LLVMContext& context);
 
+// A place some bytes after another, and a load from there of what nobody writes.
+llvm::Value* byte_address(Builder& builder, llvm::Value* base, uint64_t offset);
+llvm::LoadInst* invariant_load(Builder& builder, llvm::Type* type, llvm::Value* base,
+                               uint64_t offset);
+
 class Arithmetic {
  public:
   // `half_conversions`: the target converts between f16 and f32 by itself.

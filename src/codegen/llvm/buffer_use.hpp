@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a segment does with its buffers, as far as another way to memory depends on it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "vyre/check/check.hpp"
+
+namespace vyre::codegen {
+
+struct BufferUse {
+  // All accesses are this relaxed atomic operation, and nobody looks at a result: every worker may
+  // combine values in a copy of its own.
+  std::optional<ir::AtomicOp> combines;
+  // All accesses are one store.
+  bool stored_once = false;
+};
+
+// By buffer.
+std::vector<BufferUse> buffer_uses(const check::CheckedProgram& segment);
+
+// Whether the lanes of a workgroup write all of a shared buffer in the phase and look at nothing
+// that was in it before.
+bool overwrites(const check::CheckedProgram& phase, ir::BufferId shared);
+
+}  // namespace vyre::codegen

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/llvm/lanes_needed.hpp"
+
+#include <variant>
+
+#include "base/match.hpp"
+
+namespace vyre::codegen {
+
+using namespace ir;
+
+namespace {
+
+class Analysis {
+ public:
+  explicit Analysis(const check::CheckedProgram& phase) : c_(phase), p_(phase.program) {}
+
+  LanesNeeded run() {
+    if (!same(p_.body, true)) return {};
+    return {.one = !test_.valid(), .test = test_};
+  }
+
+ private:
+  // Nothing happens but that a value is known.
+  [[nodiscard]] bool pure(ExprId id) const {
+    const Expr& e = p_[id];
+    if (std::holds_alternative<Atomic>(e) || std::holds_alternative<Call>(e) ||
+        std::holds_alternative<Subgroup>(e) || std::holds_alternative<UniformLoad>(e))
+      return false;
+    bool all = true;
+    for_each_operand(p_, e, [&](ExprId operand) { all = all && pure(operand); });
+    return all;
+  }
+
+  // Any lane of the workgroup may find it out for the others.
+  [[nodiscard]] bool uniform(ExprId id) const {
+    const Expr& e = p_[id];
+    if (const auto* local = std::get_if<LocalRef>(&e))
+      return c_.local_levels[local->local.index()] <= check::Level::Workgroup;
+    if (const auto* ref = std::get_if<BuiltinRef>(&e))
+      return ref->builtin != Builtin::Lid && ref->builtin != Builtin::Gid &&
+             ref->builtin != Builtin::SubgroupLane && ref->builtin != Builtin::SubgroupId;
+    if (const auto* load = std::get_if<Load>(&e);
+        load != nullptr && load->memory.kind == Memory::Kind::Local)
+      return false;
+    bool all = true;
+    for_each_operand(p_, e, [&](ExprId operand) { all = all && uniform(operand); });
+    return all;
+  }
+  [[nodiscard]] bool steady(ExprId id) const { return pure(id) && uniform(id); }
+
+  // A comparison that picks a stretch of lanes, at the end of what there is to compare.
+  [[nodiscard]] bool picks(ExprId id) const {
+    const auto* e = std::get_if<Binary>(&p_[id]);
+    return e != nullptr && (e->op == BinaryOp::Lt || e->op == BinaryOp::Eq) && pure(e->left) &&
+           steady(e->right);
+  }
+
+  // What lanes do in the block can be left to any of them, once; `top`: but for one `if`.
+  bool same(Block block, bool top) {
+    for (const StmtId id : p_.items(block))
+      if (!same(id, top)) return false;
+    return true;
+  }
+  bool same(StmtId id, bool top) {
+    const Stmt& s = p_[id];
+    if (const auto* x = std::get_if<Let>(&s)) return pure(x->value);
+    if (const auto* x = std::get_if<Assign>(&s)) return pure(x->value);
+    if (const auto* x = std::get_if<Nested>(&s)) return same(x->body, top);
+    if (const auto* x = std::get_if<Region>(&s)) return same(x->body, top);
+    if (const auto* x = std::get_if<Store>(&s))
+      return x->memory.kind == Memory::Kind::Buffer && !x->op && steady(x->index) &&
+             steady(x->value);
+    if (const auto* x = std::get_if<If>(&s)) {
+      if (steady(x->condition) && same(x->then_block, false) && same(x->else_block, false))
+        return true;
+      if (!top || test_.valid() || !x->else_block.empty() || !picks(x->condition)) return false;
+      test_ = id;
+      return true;
+    }
+    return false;
+  }
+
+  const check::CheckedProgram& c_;
+  const Program& p_;
+  StmtId test_ = {};
+};
+
+}  // namespace
+
+LanesNeeded lanes_needed(const check::CheckedProgram& phase) {
+  return Analysis(phase).run();
+}
+
+}  // namespace vyre::codegen
