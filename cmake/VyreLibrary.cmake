@@ -49,6 +49,14 @@ function(vyre_library)
   endforeach()
   target_link_libraries(vyre_library PRIVATE ${VYRE_LLVM_TARGET})
   list(APPEND known ${VYRE_LLVM_TARGET})
+  if(VYRE_SHARED AND VYRE_LLVM_STATIC)
+    # A program may have an LLVM of its own beside the one in libvyre.so; neither is to take the
+    # other's functions.
+    set(map "${PROJECT_SOURCE_DIR}/cmake/libvyre.map")
+    target_link_options(vyre_library PRIVATE "LINKER:--exclude-libs,ALL"
+                                             "LINKER:--version-script,${map}")
+    set_property(TARGET vyre_library APPEND PROPERTY LINK_DEPENDS "${map}")
+  endif()
   foreach(target IN LISTS wanted)
     if(NOT target IN_LIST known AND NOT target IN_LIST VYRE_HEADER_ONLY_LINKS)
       message(FATAL_ERROR "a stage links ${target}, of which users of libvyre would not know. Fix: "
@@ -92,6 +100,14 @@ function(vyre_install)
   set(VYRE_PC_LIBS "")
   if(NOT VYRE_SHARED AND NOT VYRE_LLVM_STATIC)
     set(VYRE_PC_LIBS " -L${LLVM_LIBRARY_DIR} -lLLVM-${LLVM_VERSION_MAJOR}")
+  elseif(NOT VYRE_SHARED)
+    string(TOLOWER "${VYRE_LLVM_COMPONENTS}" components)
+    execute_process(
+      COMMAND "${LLVM_TOOLS_BINARY_DIR}/llvm-config" --link-static --ldflags --libs --system-libs
+              ${components}
+      OUTPUT_VARIABLE libs OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    string(REGEX REPLACE "[ \n]+" " " libs "${libs}")
+    set(VYRE_PC_LIBS " ${libs}")
   endif()
   # Relative to the file itself, so that the installed tree may be moved.
   file(RELATIVE_PATH VYRE_PC_PREFIX "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")

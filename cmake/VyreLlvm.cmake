@@ -7,9 +7,11 @@ option(VYRE_LLVM_STATIC "Link LLVM's archives instead of libLLVM.so" OFF)
 find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19)
 
 set(VYRE_LLVM_TARGET LLVM)
+set(VYRE_LLVM_COMPONENTS core support passes target native nativecodegen NVPTX)
 if(VYRE_LLVM_STATIC)
-  llvm_map_components_to_libnames(VYRE_LLVM_TARGET
-    core support passes target native nativecodegen NVPTX)
+  llvm_map_components_to_libnames(VYRE_LLVM_TARGET ${VYRE_LLVM_COMPONENTS})
+  # Much of it is never called, and with that goes the need for some libraries of its own.
+  target_link_options(vyre_options INTERFACE "LINKER:--gc-sections" "LINKER:--as-needed")
 endif()
 
 # vyre_use_llvm(<target>): LLVM's headers, as those of a system library.

@@ -59,17 +59,43 @@ function(vyre_in_library target)
   set_property(GLOBAL APPEND PROPERTY VYRE_LIBRARY_WANTED ${ARGN})
 endfunction()
 
-# vyre_test_program(<target> PREFIX <p> LABEL <l> SOURCES <file>... LINK <target>...)
-# A GoogleTest program; its cases appear in ctest as <p>Suite.Case. VYRE_SOURCE_DIR is defined.
+# vyre_test_program(<target> PREFIX <p> LABEL <l> SOURCES <file>... LINK <target>... [SHARDS <n>])
+# A GoogleTest program; its cases appear in ctest as <p>Suite.Case. VYRE_SOURCE_DIR is defined. With
+# SHARDS, they appear as <p>1 to <p><n> instead, see vyre_test_shards(); with 0 not at all yet.
 function(vyre_test_program target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;LABEL" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;LABEL;SHARDS" "SOURCES;LINK")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LINK} vyre_options GTest::gtest_main GTest::gmock)
   target_compile_definitions(${target} PRIVATE "VYRE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
+  if(DEFINED arg_SHARDS)
+    if(arg_SHARDS GREATER 0)
+      vyre_test_shards(${target} PREFIX "${arg_PREFIX}" FILTER "*" SHARDS ${arg_SHARDS}
+                       LABEL ${arg_LABEL})
+    endif()
+    return()
+  endif()
   gtest_discover_tests(${target}
     TEST_PREFIX "${arg_PREFIX}"
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     DISCOVERY_TIMEOUT 60
     DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS ${arg_LABEL})
+endfunction()
+
+# vyre_test_shards(<target> PREFIX <p> FILTER <gtest filter> SHARDS <n> LABEL <l>)
+# The cases that the filter chooses as ctest entries <p>1 to <p><n>, a process each: for programs with
+# thousands of cases, whose start takes longer than a case. What became of each case is left in
+# Testing/cases/<entry>.xml, where tools/count_tests finds it.
+function(vyre_test_shards target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;FILTER;SHARDS;LABEL" "")
+  foreach(shard RANGE 1 ${arg_SHARDS})
+    set(entry "${arg_PREFIX}${shard}")
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${entry} COMMAND ${target} "--gtest_filter=${arg_FILTER}"
+             WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    # First of all, so that none of them is left over for one core at the end.
+    set_tests_properties(${entry} PROPERTIES LABELS ${arg_LABEL} COST 1000 TIMEOUT 1800
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${index};\
+GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/Testing/cases/${entry}.xml")
+  endforeach()
 endfunction()

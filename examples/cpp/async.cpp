@@ -54,7 +54,7 @@ const char* outcome(const vyre::Result<vyre::DispatchResult>& result) {
 }  // namespace
 
 int main() {
-  const vyre::Device device = or_exit(vyre::Device::open("reference"));
+  const vyre::Device device = or_exit(vyre::Device::open("cpu"));
   const vyre::Pipeline pipeline =
       or_exit(device.compile(or_exit(vyre::parse_checked(kSum, "sum.vyre")))).pipeline;
 

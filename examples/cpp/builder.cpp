@@ -47,7 +47,7 @@ int main() {
   const Program program = or_exit(scale());
   std::printf("%s", print(program).c_str());
 
-  const Device device = or_exit(Device::open("reference"));
+  const Device device = or_exit(Device::open("cpu"));
   const CompileResult compiled = or_exit(device.compile(program));
   const std::vector<float> a = {1, 2, 3};
   const DispatchResult result = or_exit(compiled.pipeline.dispatch({a}));

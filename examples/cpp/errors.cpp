@@ -65,7 +65,7 @@ int main() {
     std::printf("%s", render_text(found, {{"half.vyre", kHalf}}).c_str());
   }
 
-  const vyre::Device device = or_exit(vyre::Device::open("reference"));
+  const vyre::Device device = or_exit(vyre::Device::open("cpu"));
   const auto compiled = or_exit(device.compile(or_exit(vyre::parse_checked(kCheck, "check.vyre"))));
 
   // A mistake of the caller: nothing has run, and the next call is as good as the first.

@@ -24,8 +24,8 @@ constexpr const char* kTwice = R"(program twice {
 )";
 
 vyre::Result<std::vector<uint32_t>> twice(const std::vector<uint32_t>& a) {
-  // The interpreter that defines what programs mean: slow, and there on every machine.
-  auto device = vyre::Device::open("reference");
+  // There on every machine. open_preferred() would take a GPU first.
+  auto device = vyre::Device::open("cpu");
   if (!device) return std::unexpected(device.error());
 
   auto program = vyre::parse_checked(kTwice, "twice.vyre");

@@ -42,7 +42,7 @@ std::vector<uint32_t> smooth(const std::vector<uint32_t>& a) {
 }  // namespace
 
 int main() {
-  const vyre::Device device = or_exit(vyre::Device::open("reference"));
+  const vyre::Device device = or_exit(vyre::Device::open("cpu"));
   const vyre::Pipeline pipeline =
       or_exit(device.compile(or_exit(vyre::parse_checked(kSmooth, "smooth.vyre")))).pipeline;
 

@@ -35,7 +35,7 @@ constexpr const char* kScale = R"(program scale {
 }  // namespace
 
 int main() {
-  const vyre::Device device = or_exit(vyre::Device::open("reference"));
+  const vyre::Device device = or_exit(vyre::Device::open("cpu"));
   // Shared, so that compiling it twice copies nothing.
   const auto program = std::make_shared<const vyre::CheckedProgram>(
       or_exit(vyre::parse_checked(kScale, "scale.vyre")));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How compiled code of Format::Object is called: the contract between the code generator and a
-// backend that runs it on the host's cores. Plain data of fixed layout; the generator knows the
-// offsets by heart (codegen/llvm/abi.hpp holds them to this file).
+// backend that runs it on the host's cores. Plain data of fixed layout; the generator takes the
+// offsets from here.
 //
 // An object is one relocatable ELF file for the host. It defines, by entry number,
 //   vyre_entry_<i>    KernelFn: runs some workgroups of the grid on the calling thread

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DBUILD=... -DCONSUMER=... -DWORK=... -DCXX=... -DGENERATOR=... -DVERSION=...
-#       -DPKG_CONFIG=... -DLIBDIR=... -P install.cmake
+#       -DPKG_CONFIG=... -DLIBDIR=... -DLLVM_INSIDE=ON|OFF -DNM=... -DREADELF=... -P install.cmake
 # Installs a build into a prefix of its own, moves it, and builds and runs the consumer against it:
 # with find_package, then with pkg-config. Nothing of the source tree may be needed.
 cmake_minimum_required(VERSION 3.25)
@@ -34,6 +34,19 @@ foreach(file IN ITEMS bin/vyre include/vyre/vyre.hpp include/vyre/base/version.h
   endif()
 endforeach()
 run("the installed program" "${prefix}/bin/vyre" --version)
+
+# A libvyre.so with LLVM inside needs none beside it, and shows nobody its own.
+if(LLVM_INSIDE)
+  set(library "${prefix}/${LIBDIR}/libvyre.so")
+  run("readelf" "${READELF}" -d "${library}")
+  if(out MATCHES "libLLVM")
+    message(FATAL_ERROR "libvyre.so needs LLVM's library: ${out}")
+  endif()
+  run("nm" "${NM}" -D --defined-only "${library}")
+  if(out MATCHES "[^\n]*_Z[A-Z]*NK?4llvm[^\n]*")
+    message(FATAL_ERROR "libvyre.so shows LLVM's functions: ${CMAKE_MATCH_0}")
+  endif()
+endif()
 
 set(wanted "vyre ${VERSION}: 42")
 run("the configuration of the consumer" "${CMAKE_COMMAND}" -S "${CONSUMER}" -B "${WORK}/build"

@@ -66,6 +66,18 @@ TEST_F(RunDevice, DReg6NothingUsable) {
   EXPECT_EQ(error["exit_code"], 4);
 }
 
+// D-REG.4: without a GPU the CPU is taken where that is allowed, and the tool says so.
+TEST_F(RunDevice, WithoutAGpuTheCpu) {
+  const Outcome outcome = run({"--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  if (outcome.json()["device"] != "cpu") GTEST_SKIP() << "this machine has a GPU";
+  EXPECT_THAT(outcome.err, AllOf(StartsWith("vyre: no usable GPU ("), HasSubstr("runs on cpu\n")));
+  EXPECT_EQ(outcome.json()["route"], "resident");
+  EXPECT_EQ(run({}).out, run({"--device", "reference"}).out);
+  // Who asks for it needs no explanation.
+  EXPECT_EQ(run({"--device", "cpu"}).err, "");
+}
+
 // D-REG.4: the choice is traced, also the one that was not made.
 TEST_F(RunDevice, DReg4TheChoiceIsTraced) {
   (void)run({"--trace", folder_.path("trace.json")});

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/llvm/divergence.hpp"
+
+#include <optional>
+
+#include <gmock/gmock.h>
+
+#include "codegen/llvm/code_test.hpp"
+
+namespace vyre::codegen {
+namespace {
+
+using namespace ir;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr BlockShape kRow{.lanes = 32};
+constexpr BlockShape kPacked{.lanes = 32, .packed = true};
+
+// A program with its divergence, asked by names.
+struct Subject {
+  check::CheckedProgram program;
+  Divergence divergence;
+
+  explicit Subject(std::string_view statements, BlockShape shape = kRow,
+                   Divergence::Options options = {}, std::string_view functions = "",
+                   std::string_view workgroup = "64")
+      : program(checked_program("program p {\n  workgroup " + std::string(workgroup) +
+                                ";\n  uniform u : u32[4];\n  in a : u32[];\n  inout b : u32[];\n" +
+                                std::string(functions) + std::string(statements) + "}\n")),
+        divergence(program, shape, options) {}
+
+  // Names of locals that differ between the lanes of a block, in the order of their declarations.
+  [[nodiscard]] std::vector<std::string> varying() const {
+    std::vector<std::string> names;
+    for (uint32_t i = 0; i < program.program.locals.size(); ++i)
+      if (divergence.varies(LocalId{i})) names.push_back(program.program.locals[i].name);
+    return names;
+  }
+  // Of each loop, in the order of the statements' numbers.
+  [[nodiscard]] std::vector<bool> loops() const {
+    std::vector<bool> all;
+    for (uint32_t i = 0; i < program.program.stmts.size(); ++i) {
+      const Stmt& s = program.program[StmtId{i}];
+      if (std::holds_alternative<For>(s) || std::holds_alternative<While>(s))
+        all.push_back(divergence.diverges(StmtId{i}));
+    }
+    return all;
+  }
+};
+
+TEST(Divergence, IdsAlongX) {
+  constexpr std::string_view kIds =
+      "  let x = gid.x;\n  let lx = lid.x;\n  let y = gid.y;\n  let g = wid.x;\n"
+      "  let n = num_workgroups.x;\n  b[0] = x + lx + y + g + n;\n";
+  EXPECT_THAT(Subject(kIds).varying(), ElementsAre("x", "lx"));
+  // Packed blocks go over the ends of rows.
+  EXPECT_THAT(Subject(kIds, kPacked, {}, "", "8, 8").varying(), ElementsAre("x", "lx", "y"));
+  EXPECT_THAT(Subject(kIds, {.lanes = 1}).varying(), IsEmpty());
+}
+
+// Narrower than the checker: what all lanes load from one place is the same in all of them.
+TEST(Divergence, LoadsVaryWithTheirIndex) {
+  EXPECT_THAT(Subject("  let same = b[u[0]];\n  let own = a[gid.x];\n  let far = a[own];\n"
+                      "  let row = a[wid.x + same];\n  b[gid.x] = far + row;\n")
+                  .varying(),
+              ElementsAre("own", "far"));
+}
+
+TEST(Divergence, AtomicsThatChangeMemoryVary) {
+  EXPECT_THAT(Subject("  let first = atomic_add(b[0], 1);\n  let seen = atomic_load(b[1]);\n"
+                      "  b[2] = first + seen;\n")
+                  .varying(),
+              ElementsAre("first"));
+}
+
+TEST(Divergence, AssignmentsUnderADivergentCondition) {
+  EXPECT_THAT(Subject("  var here = 0;\n  var there = 0;\n  var loose = 0;\n"
+                      "  if gid.x > 5 { here = 1; }\n  if u[0] > 5 { there = 1; }\n"
+                      "  loose = here;\n  b[gid.x] = here + there + loose;\n")
+                  .varying(),
+              ElementsAre("here", "loose"));
+  // Declared inside, it is the same for all lanes that are there.
+  EXPECT_THAT(Subject("  if gid.x > 5 {\n    var inner = 0;\n    inner = u[1];\n"
+                      "    b[gid.x] = inner;\n  }\n")
+                  .varying(),
+              IsEmpty());
+}
+
+// What a later trip assigns reaches what an earlier statement reads.
+TEST(Divergence, AroundALoop) {
+  EXPECT_THAT(Subject("  var x = 0;\n  var y = 0;\n  for i in 0 .. u[0] {\n    y = x;\n"
+                      "    x = gid.x;\n  }\n  b[gid.x] = y;\n")
+                  .varying(),
+              ElementsAre("x", "y"));
+}
+
+TEST(Divergence, LoopsOfEqualAndOfDifferentLength) {
+  const Subject s(
+      "  var x = 0;\n  for i in 0 .. u[0] { x += i; }\n  for i in 0 .. a[gid.x] { x += i; }\n"
+      "  while u[1] > x { x += 1; }\n  b[gid.x] = x;\n");
+  // The second loop makes x differ, and by it the third.
+  EXPECT_THAT(s.loops(), ElementsAre(false, true, true));
+  EXPECT_TRUE(s.divergence.any_divergent_loop());
+  EXPECT_THAT(s.varying(), ElementsAre("x"));
+}
+
+TEST(Divergence, JumpsOutOfALoop) {
+  EXPECT_THAT(Subject("  for i in 0 .. 9 {\n    if gid.x == i { break; }\n    b[i] = 1;\n  }\n"
+                      "  for i in 0 .. 9 {\n    if u[0] == i { break; }\n    b[i] = 1;\n  }\n"
+                      "  for i in 0 .. 9 {\n    if gid.x == i { continue; }\n    b[i] = 1;\n  }\n")
+                  .loops(),
+              ElementsAre(true, false, true));
+}
+
+TEST(Divergence, LanesThatEnd) {
+  EXPECT_FALSE(Subject("  if u[0] == 0 { return; }\n  b[gid.x] = 1;\n").divergence.ends_lanes());
+  EXPECT_TRUE(Subject("  if gid.x > 9 { return; }\n  b[gid.x] = 1;\n").divergence.ends_lanes());
+  EXPECT_TRUE(
+      Subject("  if a[gid.x] > 9 { trap(1, 2); }\n  b[gid.x] = 1;\n").divergence.ends_lanes());
+  // A loop in which some end has to notice when none is left.
+  EXPECT_THAT(Subject("  for i in 0 .. 9 {\n    if a[gid.x] > i { return; }\n  }\n").loops(),
+              ElementsAre(true));
+}
+
+TEST(Divergence, CheckedAccessesEndLanes) {
+  const Subject s("  for i in 0 .. u[0] { b[i] = 1; }\n", kRow, {.accesses_end = true});
+  EXPECT_TRUE(s.divergence.ends_lanes());
+  EXPECT_THAT(s.loops(), ElementsAre(true));
+}
+
+TEST(Divergence, Functions) {
+  constexpr std::string_view kFunctions =
+      "  fn early(v : u32) -> u32 {\n    if v > 3 { return 1; }\n    return 2;\n  }\n"
+      "  fn plain(w : u32) -> u32 {\n    return w + 1;\n  }\n";
+  const Subject varying("  b[gid.x] = early(gid.x) + plain(u[0]);\n", kRow, {}, kFunctions);
+  EXPECT_THAT(varying.varying(), ElementsAre("v"));
+  EXPECT_TRUE(varying.divergence.diverges(FnId{0}));
+  EXPECT_TRUE(varying.divergence.result_varies(FnId{0}));
+  EXPECT_FALSE(varying.divergence.result_varies(FnId{1}));
+  const Subject same("  b[gid.x] = early(u[0]) + plain(wid.x);\n", kRow, {}, kFunctions);
+  EXPECT_THAT(same.varying(), IsEmpty());
+  EXPECT_FALSE(same.divergence.diverges(FnId{0}));
+  const Subject outside("  b[gid.x] = early(u[0]) + plain(wid.x);\n", kRow, {.params_vary = true},
+                        kFunctions);
+  EXPECT_THAT(outside.varying(), ElementsAre("v", "w"));
+}
+
+TEST(BlockShapes, ByWhatAPhaseDoes) {
+  const auto shape_of = [](std::string_view statements, bool checked = false) {
+    return choose_shape(Subject(statements).program, checked);
+  };
+  EXPECT_EQ(shape_of("  b[gid.x] = a[gid.x];\n").lanes, 32U);
+  EXPECT_FALSE(shape_of("  b[gid.x] = a[gid.x];\n").packed);
+  EXPECT_EQ(shape_of("  b[gid.x] = a[gid.x];\n", true).lanes, 1U);
+  // A block of a subgroup operation is a subgroup, also in checked mode.
+  for (const bool checked : {false, true}) {
+    const BlockShape subgroup = shape_of("  b[gid.x] = subgroup_add(a[gid.x]);\n", checked);
+    EXPECT_EQ(subgroup.lanes, kSubgroupLanes);
+    EXPECT_TRUE(subgroup.packed);
+  }
+}
+
+}  // namespace
+}  // namespace vyre::codegen

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What results do not show: promises to LLVM that must never be made, and instructions that have to
+// be there for the code to be as fast as it should.
+#include <regex>
+
+#include <gmock/gmock.h>
+
+#include "codegen/llvm/code_test.hpp"
+
+namespace vyre::codegen {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The first line with a match, or "".
+std::string line_with(const std::string& text, const std::regex& what) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (std::regex_search(line, what)) return line;
+  return {};
+}
+
+class EveryProgram : public testing::TestWithParam<std::string_view> {
+ protected:
+  static void for_each_listing(const std::function<void(const std::string&)>& look) {
+    for (const auto& path : programs_in(GetParam())) {
+      const std::string source = read_text(path);
+      for (const bool checked : {false, true}) {
+        SCOPED_TRACE(path.string() + (checked ? ", checked" : ""));
+        look(ir_of(source, checked));
+      }
+    }
+  }
+};
+
+// Two buffers may lie in one, lanes may race, and a sum has its order: LLVM must not be told
+// otherwise. Loops are vectorised here or not at all.
+TEST_P(EveryProgram, MakesNoPromiseThatDoesNotHold) {
+  const std::regex no_alias_argument(R"(^define .*\bnoalias\b)");
+  const std::regex hints(R"(llvm\.loop\.vectorize|parallel_accesses|access\.group|llvm\.assume)");
+  const std::regex inexact(
+      R"( = (tail )?(f[a-z]+|call|select|phi) (fast|nnan|ninf|nsz|arcp|contract|afn|reassoc)\b)");
+  for_each_listing([&](const std::string& listing) {
+    EXPECT_THAT(listing, HasSubstr("define void @vyre_entry_0("));
+    EXPECT_EQ(line_with(listing, no_alias_argument), "");
+    EXPECT_EQ(line_with(listing, hints), "");
+    EXPECT_EQ(line_with(listing, inexact), "");
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, EveryProgram, testing::Values("examples", "test/conformance/programs"),
+                         [](const auto& folder) {
+                           return std::string(folder.param.substr(folder.param.rfind('/') + 1));
+                         });
+
+constexpr std::string_view kSaxpy = R"(program saxpy {
+  workgroup 256;
+  uniform a : f32[1];
+  in      x : f32[];
+  inout   y : f32[];
+  over len(y);
+  let i = gid.x;
+  if i < len(y) {
+    y[i] = a[0] * x[i] + y[i];
+  }
+}
+)";
+
+std::string elementwise(std::string_view type, std::string_view value) {
+  return "program each {\n  workgroup 256;\n  in x : " + std::string(type) +
+         "[];\n  out y : " + std::string(type) +
+         "[] @count(len(x));\n  let i = gid.x;\n  y[i] = " + std::string(value) + ";\n}\n";
+}
+
+struct Row {
+  std::string name;
+  std::string source;
+  std::vector<std::string> has;
+  std::vector<std::string> lacks;
+
+  friend std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
+};
+
+std::vector<Row> rows() {
+  return {
+      // Packed, and the product is rounded before it is added to.
+      {"saxpy", std::string(kSaxpy), {"vmulps.*%ymm", "vaddps.*%ymm"}, {"vfm", "v(mul|add)ss"}},
+      {"fma_where_the_program_says_so",
+       elementwise("f32", "fma(x[i], x[i], x[i])"),
+       {"vfmadd.*ps.*%ymm"},
+       {"call.*fmaf"}},
+      {"integers", elementwise("u32", "x[i] + x[i] * x[i]"), {"vpmulld.*%ymm", "vpaddd.*%ymm"}, {}},
+      {"bytes", elementwise("u8", "x[i] + 1"), {"vp(add|sub)[bwd].*%[xy]mm"}, {}},
+      {"halves", elementwise("f16", "x[i] * 3.0"), {"vcvtph2ps", "vmulps.*%ymm"}, {"vmulss"}},
+      {"square_root", elementwise("f32", "sqrt(x[i])"), {"vsqrtps.*%ymm"}, {"call.*sqrt"}},
+      {"rounding", elementwise("f32", "floor(x[i])"), {"vroundps.*%ymm"}, {"call.*floor"}},
+      {"division", elementwise("f32", "x[i] / 3.0"), {"vdivps.*%ymm"}, {"vrcpps"}},
+      // The maths library is inlined and runs in vectors.
+      {"exp",
+       elementwise("f32", "exp(x[i])"),
+       {"vfn?m(add|sub).*ps.*%ymm"},
+       {"call.*exp", "v(mul|add|fmadd[0-9]*)ss"}},
+      {"heat", example("heat"), {"vaddps.*%ymm", "vmulps.*%ymm"}, {"vfm", "v(mul|add)ss"}},
+      {"moving_average", example("moving_average"), {"vaddps.*%ymm"}, {"vfm"}},
+      {"life", example("life"), {"vpaddd.*%ymm"}, {}},
+      {"matmul", example("matmul"), {"vfmadd.*ps.*%ymm"}, {"vfmadd.*ss"}},
+      {"scan", example("scan"), {"vpaddd.*%ymm"}, {"lock"}},
+      {"filter", example("filter"), {"vpaddd.*%ymm"}, {}},
+      // One operation of the bus for a whole workgroup, none for shared memory.
+      {"sum", example("sum"), {"vaddps.*%ymm"}, {"lock"}},
+      {"reach", example("reach"), {"lock"}, {}},
+  };
+}
+
+class Assembly : public testing::TestWithParam<Row> {};
+
+TEST_P(Assembly, HasTheInstructionsThatItShould) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "code is generated for x86-64 only";
+#endif
+  const std::string listing = assembly_of(GetParam().source);
+  for (const std::string& what : GetParam().has)
+    EXPECT_NE(line_with(listing, std::regex(what)), "") << "no " << what << "\n" << listing;
+  for (const std::string& what : GetParam().lacks)
+    EXPECT_EQ(line_with(listing, std::regex(what)), "") << listing;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Assembly, testing::ValuesIn(rows()),
+                         [](const auto& row) { return row.param.name; });
+
+TEST(WideVectors, AreAskedFor) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "code is generated for x86-64 only";
+#endif
+  const std::string listing = assembly_of(kSaxpy, "x86-64-v4");
+  EXPECT_THAT(listing, ContainsRegex("vmulps.*%zmm"));
+  EXPECT_THAT(listing, Not(HasSubstr("vfm")));
+}
+
+// Complete blocks inside of all bounds come without masks; the rest shares one block with them.
+TEST(Bounds, AFastBlockAndARaggedOne) {
+  const std::string listing = ir_of(kSaxpy);
+  EXPECT_THAT(listing, HasSubstr("load <32 x float>"));
+  EXPECT_THAT(listing, HasSubstr("store <32 x float>"));
+  EXPECT_THAT(listing, HasSubstr("@llvm.masked.load.v32f32"));
+  EXPECT_THAT(listing, HasSubstr("@llvm.masked.store.v32f32"));
+}
+
+TEST(Bounds, WhatIsProvedIsNotMasked) {
+  const std::string listing = ir_of(
+      "program p {\n  workgroup 64;\n  over 64;\n  in x : u32[64];\n  out y : u32[64];\n"
+      "  y[lid.x] = x[63 - lid.x] + x[lid.x];\n}\n");
+  EXPECT_THAT(listing, Not(HasSubstr("@llvm.masked.store")));
+}
+
+// Atomics of shared memory are plain: one thread runs a workgroup.
+TEST(Atomics, SharedMemoryNeedsNone) {
+  const std::string source = R"(program p {
+  workgroup 64;
+  over len(x);
+  in x : u32[];
+  inout total : u32[1];
+  shared s : u32[8];
+  atomic_add(s[x[gid.x] & 7], 1);
+  barrier workgroup;
+  if lid.x < 8 {
+    $ = s[lid.x];
+  }
+}
+)";
+  const auto with = [&](std::string_view sink) {
+    std::string text = source;
+    text.replace(text.find('$'), 1, sink);
+    return ir_of(text);
+  };
+  EXPECT_THAT(with("total[0]"), Not(ContainsRegex("atomicrmw|cmpxchg|load atomic")));
+}
+
+TEST(Atomics, OfBuffersAreAtomic) {
+  EXPECT_THAT(ir_of("program p {\n  workgroup 64;\n  over len(x);\n  in x : u32[];\n"
+                    "  inout n : u32[8];\n  let old = atomic_add(n[x[gid.x] & 7], 1);\n"
+                    "  if old == 5 { atomic_max(n[0], old); }\n}\n"),
+              ContainsRegex("atomicrmw add .*monotonic"));
+}
+
+}  // namespace
+}  // namespace vyre::codegen

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What LLVM refuses is an error of its caller, never the end of the process.
+#include "codegen/llvm/machine_code.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <llvm/Support/ErrorHandling.h>
+
+#include "codegen/llvm/llvm_ir.hpp"
+
+namespace vyre::codegen {
+namespace {
+
+using ::testing::HasSubstr;
+
+llvm::Function& add_function(llvm::Module& module) {
+  llvm::LLVMContext& context = module.getContext();
+  llvm::Function* const function =
+      llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getInt32Ty(context), false),
+                             llvm::GlobalValue::ExternalLinkage, "f", module);
+  llvm::BasicBlock::Create(context, "entry", function);
+  return *function;
+}
+
+Result<void> give_seven(llvm::Module& module) {
+  llvm::IRBuilder<> b(&add_function(module).getEntryBlock());
+  b.CreateRet(b.getInt32(7));
+  return {};
+}
+
+void expect_works() {
+  EXPECT_TRUE(make_code(Machine::host(), Output::Object, give_seven).has_value());
+}
+
+TEST(MachineCode, EachForm) {
+  const auto object = make_code(Machine::host(), Output::Object, give_seven);
+  ASSERT_TRUE(object.has_value());
+  ASSERT_GE(object->size(), 4U);
+  EXPECT_EQ((*object)[1], std::byte{'E'});
+  for (const Output output : {Output::Assembly, Output::Ir}) {
+    const auto text = make_code(Machine::host(), output, give_seven);
+    ASSERT_TRUE(text.has_value());
+    EXPECT_THAT(std::string(reinterpret_cast<const char*>(text->data()), text->size()),
+                HasSubstr(output == Output::Ir ? "ret i32 7" : "$7, %eax"));
+  }
+}
+
+TEST(MachineCode, TheSameBytesEveryTime) {
+  EXPECT_EQ(make_code(Machine::host(), Output::Object, give_seven).value(),
+            make_code(Machine::host(), Output::Object, give_seven).value());
+}
+
+TEST(MachineCode, AnErrorOfTheGeneratorComesThrough) {
+  const auto code = make_code(Machine::host(), Output::Object, [](llvm::Module&) -> Result<void> {
+    return std::unexpected(Error{.code = ErrorCode::LimitExceeded,
+                                 .message = "too long",
+                                 .context = {},
+                                 .at = {},
+                                 .diagnostics = {}});
+  });
+  ASSERT_FALSE(code.has_value());
+  EXPECT_EQ(code.error().code, ErrorCode::LimitExceeded);
+  EXPECT_EQ(code.error().message, "too long");
+}
+
+TEST(MachineCode, AnUnknownMachine) {
+  Machine machine = Machine::host();
+  machine.triple = "z80-unknown-cpm";
+  const auto code = make_code(machine, Output::Object, give_seven);
+  ASSERT_FALSE(code.has_value());
+  EXPECT_EQ(code.error().code, ErrorCode::CompileFailed);
+  EXPECT_THAT(code.error().message, HasSubstr("LLVM makes no code for z80-unknown-cpm"));
+  EXPECT_THAT(code.error().message, HasSubstr("Fix: "));
+}
+
+TEST(MachineCode, AModuleThatDoesNotVerify) {
+  const auto code = make_code(Machine::host(), Output::Object, [](llvm::Module& module) {
+    add_function(module);  // its block has no end
+    return Result<void>();
+  });
+  ASSERT_FALSE(code.has_value());
+  EXPECT_EQ(code.error().code, ErrorCode::Internal);
+  EXPECT_THAT(code.error().message, HasSubstr("invalid LLVM IR"));
+  expect_works();
+}
+
+// Deep inside of LLVM's code generator, which knows no other way out than to end the process.
+TEST(MachineCode, WhatCannotBeSelected) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "code is generated for x86-64 only";
+#endif
+  const auto code = make_code(Machine::host(), Output::Object, [](llvm::Module& module) {
+    llvm::IRBuilder<> b(&add_function(module).getEntryBlock());
+    const auto other = module.getOrInsertFunction("llvm.nvvm.read.ptx.sreg.tid.x", b.getInt32Ty());
+    b.CreateRet(b.CreateCall(other));
+    return Result<void>();
+  });
+  ASSERT_FALSE(code.has_value());
+  EXPECT_EQ(code.error().code, ErrorCode::CompileFailed);
+  EXPECT_THAT(code.error().message, HasSubstr("LLVM refuses to make code for"));
+  EXPECT_THAT(code.error().message, HasSubstr("Cannot select"));
+  EXPECT_THAT(code.error().message, HasSubstr("Fix: "));
+  expect_works();
+}
+
+TEST(MachineCode, AFatalErrorOfLlvm) {
+  const auto code = make_code(Machine::host(), Output::Object, [](llvm::Module&) -> Result<void> {
+    llvm::report_fatal_error("out of luck");
+  });
+  ASSERT_FALSE(code.has_value());
+  EXPECT_EQ(code.error().code, ErrorCode::CompileFailed);
+  EXPECT_THAT(code.error().message, HasSubstr("out of luck"));
+  expect_works();
+}
+
+TEST(MachineCode, Ptx) {
+  const auto code = make_code(Machine::nvptx("sm_70"), Output::Assembly, give_seven);
+  ASSERT_TRUE(code.has_value());
+  EXPECT_THAT(std::string(reinterpret_cast<const char*>(code->data()), code->size()),
+              HasSubstr(".target sm_70"));
+}
+
+}  // namespace
+}  // namespace vyre::codegen
