@@ -38,7 +38,9 @@ std::byte* Scratch::at_least(uint64_t bytes) noexcept {
 
 PreparedLaunch::PreparedLaunch(const Kernel& k, const device::KernelArgs* a, uint64_t groups_,
                                uint64_t lanes)
-    : kernel(&k), args(a), groups(groups_) {
+    : kernel(&k),
+      args(a),
+      groups((k.info.flags & device::KernelInfo::kOneGroup) != 0 ? 1 : groups_) {
   // A device has at most 2^32-1 lanes, so only the product with all groups can overflow.
   group_ns = std::max<uint64_t>(lanes * std::max<uint32_t>(k.info.cost, 1), 1);
   if (__builtin_mul_overflow(groups, group_ns, &work_ns)) work_ns = ~uint64_t{0};

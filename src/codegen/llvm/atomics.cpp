@@ -174,8 +174,7 @@ llvm::Value* LaneCode::combine(const MemoryRef& m, const Atomic& e, llvm::Value*
   llvm::Value* const number =
       turn_ != nullptr ? b_.CreateZExt(turn_, b_.getInt64Ty()) : env_.wide_start();
   llvm::Value* const bank = b_.CreateAnd(number, m.copy->bank_mask);
-  llvm::Value* const at =
-      b_.CreateAdd(wide, b_.CreateMul(bank, b_.getInt64(m.copy->bank_elements)));
+  llvm::Value* const at = b_.CreateAdd(wide, b_.CreateMul(bank, m.copy->bank_stride));
   llvm::Value* const address = b_.CreateGEP(t, m.copy->address, at);
   llvm::Value* const old = b_.CreateAlignedLoad(t, address, align_of(m));
   b_.CreateAlignedStore(math_.combine(e.op, m.element, old, a), address, align_of(m));

@@ -25,8 +25,8 @@ namespace vyre::codegen {
 struct OwnCopy {
   llvm::Value* use = nullptr;  // i1: whether the copy is there
   llvm::Value* address = nullptr;
-  llvm::Value* bank_mask = nullptr;  // of lane numbers, i64
-  uint32_t bank_elements = 0;
+  llvm::Value* bank_mask = nullptr;    // of lane numbers, i64
+  llvm::Value* bank_stride = nullptr;  // elements, i64
 };
 
 // Memory that can be indexed.

@@ -23,11 +23,13 @@ constexpr uint32_t kBanks = 4;
 constexpr uint64_t kLanesPerElement = 4;
 constexpr size_t kMostCopies = 4;
 
-uint32_t bank_elements(Type type) {
-  return kBankBytes / bytes_of(type);
-}
 llvm::Value* has_banks(Builder& b, Type type, llvm::Value* length) {
-  return b.CreateICmpULE(length, b.getInt32(bank_elements(type)));
+  return b.CreateICmpULE(length, b.getInt32(kBankBytes / bytes_of(type)));
+}
+// Whole cache lines.
+llvm::Value* bank_stride(Builder& b, llvm::Value* length) {
+  return b.CreateZExt(b.CreateAnd(b.CreateAdd(length, b.getInt32(15)), b.getInt32(~15U)),
+                      b.getInt64Ty());
 }
 llvm::Value* bank_mask(Builder& b, Type type, llvm::Value* length) {
   return b.CreateSelect(has_banks(b, type, length), b.getInt64(kBanks - 1), b.getInt64(0));
@@ -87,7 +89,7 @@ void OwnCopies::enter(Builder& b, std::vector<MemoryRef>& memories,
     c.memory = {.use = worth_it(b, c, length, grid),
                 .address = byte_address(b, scratch, c.at),
                 .bank_mask = bank_mask(b, c.type, length),
-                .bank_elements = bank_elements(c.type)};
+                .bank_stride = bank_stride(b, length)};
     memories[c.buffer].copy = &c.memory;
   }
   llvm::Function* const function = b.GetInsertBlock()->getParent();
@@ -100,7 +102,9 @@ void OwnCopies::enter(Builder& b, std::vector<MemoryRef>& memories,
   for (const Copy& c : copies_) {
     llvm::Value* const length = memories[c.buffer].length;
     llvm::Value* const all_banks = b.CreateSelect(
-        has_banks(b, c.type, length), b.getInt32(bank_elements(c.type) * kBanks), length);
+        has_banks(b, c.type, length),
+        b.CreateTrunc(b.CreateMul(c.memory.bank_stride, b.getInt64(kBanks)), b.getInt32Ty()),
+        length);
     llvm::Type* const t = type_of(c.type, b.getContext());
     for_each_element(b, c.memory.use, all_banks, [&](llvm::Value* k) {
       b.CreateStore(neutral_operand(c.op, c.type, t), b.CreateGEP(t, c.memory.address, k));
@@ -133,14 +137,15 @@ void OwnCopies::finish(Builder& b, llvm::Module& module, uint32_t number, bool h
     llvm::Value* const length =
         invariant_load(b, b.getInt32Ty(), args, at + offsetof(KernelBinding, length));
     llvm::Value* const banks = bank_mask(b, c.type, length);
+    llvm::Value* const stride = bank_stride(b, length);
     llvm::Value* const copy = byte_address(b, scratch, c.at);
     for_each_element(b, worth_it(b, c, length, grid), length, [&](llvm::Value* k) {
       llvm::Value* const place = b.CreateGEP(t, buffer, k);
       llvm::Value* sum = b.CreateLoad(t, place);
       for (uint32_t bank = 0; bank < kBanks; ++bank) {
         // Without banks the first one is taken again, as nothing.
-        llvm::Value* const from = b.CreateAdd(k, b.CreateMul(b.CreateAnd(b.getInt64(bank), banks),
-                                                             b.getInt64(bank_elements(c.type))));
+        llvm::Value* const from =
+            b.CreateAdd(k, b.CreateMul(b.CreateAnd(b.getInt64(bank), banks), stride));
         llvm::Value* part = b.CreateLoad(t, b.CreateGEP(t, copy, from));
         if (bank != 0)
           part = b.CreateSelect(b.CreateICmpNE(banks, b.getInt64(0)), part,
