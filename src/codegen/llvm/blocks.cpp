@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SmallPtrSet.h>
@@ -83,8 +84,13 @@ class BlockEmitter : public Environment {
       : b_(builder),
         k_(kernel),
         phase_(phase),
-        divergence_(divergence),
+        divergence_(&divergence),
         options_(options),
+        has_loops_(std::ranges::any_of(phase.program.stmts,
+                                       [](const Stmt& s) {
+                                         return std::holds_alternative<For>(s) ||
+                                                std::holds_alternative<While>(s);
+                                       })),
         function_(*builder.GetInsertBlock()->getParent()),
         size_(phase.workgroup) {}
 
@@ -291,26 +297,51 @@ class BlockEmitter : public Environment {
     wide_start_ = x;
     start_ = b_.CreateTrunc(x, b_.getInt32Ty());
     lane_end_ = block("lane_end");
-    LaneCode code(b_, *this, phase_, divergence_, options_);
+    LaneCode code(b_, *this, phase_, *divergence_, options_);
     code.emit(mask);
     if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
     b_.SetInsertPoint(lane_end_);
     if (k_.block_done) k_.block_done();
   }
 
+  static constexpr uint32_t kFewLanes = 8;
+
   // Blocks one after the other that need no test; the end has no branch yet.
   struct Stretch {
     llvm::BasicBlock* start = nullptr;
     llvm::BasicBlock* end = nullptr;
     llvm::Value* x = nullptr;
+    uint32_t lanes = 1;
   };
   Stretch stretch(llvm::Value* at, const char* name) {
     Stretch s;
+    s.lanes = options_.shape.lanes;
     s.start = block(name);
     b_.SetInsertPoint(s.start);
     s.x = b_.CreateLoad(b_.getInt64Ty(), at);
     lanes_at(s.x, nullptr);
     s.end = b_.GetInsertBlock();
+    return s;
+  }
+
+  // The same again in another way, which relies on the same.
+  Stretch another_stretch(llvm::Value* at, llvm::BasicBlock* before, const char* name) {
+    const std::vector<Condition> conditions = conditions_;
+    Hoister again(before, function_);
+    hoister_ = options_.shape.lanes > 1 ? &again : nullptr;
+    const Stretch s = stretch(at, name);
+    hoister_ = nullptr;
+    conditions_ = conditions;
+    return s;
+  }
+  Stretch stretch_of(uint32_t lanes, llvm::Value* at, llvm::BasicBlock* before, const char* name) {
+    const BlockShape shape{.lanes = lanes};
+    const Divergence divergence(phase_, shape, {});
+    const Divergence* const outer = std::exchange(divergence_, &divergence);
+    const BlockShape outer_shape = std::exchange(options_.shape, shape);
+    const Stretch s = another_stretch(at, before, name);
+    options_.shape = outer_shape;
+    divergence_ = outer;
     return s;
   }
 
@@ -332,12 +363,19 @@ class BlockEmitter : public Environment {
     return all;
   }
 
+  // What is left over at the ends of a row in fewer lanes, and in single ones at last: where masks
+  // cost more than that. Not with loops, in which single lanes take as long as many.
+  [[nodiscard]] bool in_pieces() const {
+    return options_.shape.lanes > 1 && !options_.shape.packed && !options_.checked &&
+           !options_.cheap_masks && !has_loops_;
+  }
+
   // The part of x0 <= x < x1 whose lanes make a difference, or a block where none does.
   std::pair<llvm::Value*, llvm::Value*> narrowed(llvm::Value* x0, llvm::Value* x1) {
     if (!narrow_) return {x0, x1};
     llvm::Type* const word = b_.getInt64Ty();
     const auto number = [&](int64_t n) { return llvm::ConstantInt::getSigned(word, n); };
-    const int64_t lanes = options_.shape.lanes;
+    const int64_t lanes = in_pieces() ? 1 : options_.shape.lanes;
     llvm::Value* const of_first =
         b_.CreateZExt(b_.CreateAdd(b_.CreateTrunc(x0, b_.getInt32Ty()), narrow_->offset), word);
     llvm::Value* const count = b_.CreateSub(x1, x0);
@@ -386,14 +424,15 @@ class BlockEmitter : public Environment {
     std::optional<Stretch> streamed;
     if (streaming != nullptr) {
       streaming_ = true;
-      // Conditions are those of the block that was emitted first.
-      const std::vector<Condition> conditions = conditions_;
-      Hoister again(before, function_);
-      hoister_ = &again;
-      streamed = stretch(at, "streamed_block");
-      hoister_ = nullptr;
-      conditions_ = conditions;
+      streamed = another_stretch(at, before, "streamed_block");
       streaming_ = false;
+    }
+    const bool all_fast = complete && conditions_.empty();
+    std::optional<Stretch> few;
+    std::optional<Stretch> single;
+    if (!all_fast && in_pieces()) {
+      if (lanes > kFewLanes) few = stretch_of(kFewLanes, at, before, "few_lanes");
+      single = stretch_of(1, at, before, "lane");
     }
 
     b_.SetInsertPoint(before);
@@ -424,10 +463,10 @@ class BlockEmitter : public Environment {
 
     const auto repeat = [&](const Stretch& s) {
       b_.SetInsertPoint(s.end);
-      llvm::Value* const next = b_.CreateAdd(s.x, number(lanes), "", true, true);
+      llvm::Value* const next = b_.CreateAdd(s.x, number(s.lanes), "", true, true);
       b_.CreateStore(next, at);
       // One test in the loop: where this ends, the head looks again.
-      b_.CreateCondBr(b_.CreateICmpSLE(b_.CreateAdd(next, number(lanes), "", true, true), high),
+      b_.CreateCondBr(b_.CreateICmpSLE(b_.CreateAdd(next, number(s.lanes), "", true, true), high),
                       s.start, head);
     };
     repeat(cached);
@@ -436,7 +475,11 @@ class BlockEmitter : public Environment {
       repeat(*streamed);
       fast = block("past_caches");
       b_.SetInsertPoint(fast);
-      b_.CreateCondBr(streaming, streamed->start, cached.start);
+      // Blocks may have come out of step with the start of the row.
+      llvm::Value* const steps =
+          b_.CreateAnd(b_.CreateSub(b_.CreateLoad(word, at), x0), number(int64_t{lanes} - 1));
+      b_.CreateCondBr(b_.CreateAnd(streaming, b_.CreateICmpEQ(steps, number(0))), streamed->start,
+                      cached.start);
     }
 
     b_.SetInsertPoint(head);
@@ -444,14 +487,33 @@ class BlockEmitter : public Environment {
     llvm::BasicBlock* const choose = block("choose");
     b_.CreateCondBr(b_.CreateICmpSLT(here, end), choose, done);
     b_.SetInsertPoint(choose);
-    if (complete && conditions_.empty()) {
+    const auto inside = [&](uint32_t count) {
+      llvm::Value* const below =
+          b_.CreateICmpSLE(b_.CreateAdd(here, number(count), "", true, true), high);
+      return low != nullptr ? b_.CreateAnd(below, b_.CreateICmpSGE(here, low)) : below;
+    };
+    if (all_fast) {
       b_.CreateBr(fast);
+    } else if (single) {
+      llvm::BasicBlock* const not_all = block("not_all");
+      b_.CreateCondBr(inside(lanes), fast, not_all);
+      b_.SetInsertPoint(not_all);
+      if (few)
+        b_.CreateCondBr(inside(few->lanes), few->start, single->start);
+      else
+        b_.CreateBr(single->start);
+      if (few) {
+        // Not on into what a whole block could do.
+        b_.SetInsertPoint(few->end);
+        b_.CreateStore(b_.CreateAdd(few->x, number(few->lanes), "", true, true), at);
+        b_.CreateBr(head);
+      }
+      b_.SetInsertPoint(single->end);
+      b_.CreateStore(b_.CreateAdd(single->x, number(1), "", true, true), at);
+      b_.CreateBr(head);
     } else {
       llvm::BasicBlock* const slow = block("ragged_block");
-      llvm::Value* inside =
-          b_.CreateICmpSLE(b_.CreateAdd(here, number(lanes), "", true, true), high);
-      if (low != nullptr) inside = b_.CreateAnd(inside, b_.CreateICmpSGE(here, low));
-      b_.CreateCondBr(inside, fast, slow);
+      b_.CreateCondBr(inside(lanes), fast, slow);
       b_.SetInsertPoint(slow);
       llvm::Value* mask =
           llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b_.getInt1Ty(), lanes));
@@ -479,8 +541,9 @@ class BlockEmitter : public Environment {
   Builder& b_;
   const BlockKernel& k_;
   const check::CheckedProgram& phase_;
-  const Divergence& divergence_;
+  const Divergence* divergence_;
   LaneCode::Options options_;
+  bool has_loops_;
   llvm::Function& function_;
   std::array<uint32_t, 3> size_;
   std::array<llvm::Value*, 3> lid_ = {};

@@ -118,6 +118,7 @@ Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked,
       if (!phases) return std::unexpected(phases.error());
       all.push_back(emit_kernel(module, segment, *phases, i,
                                 {.half_conversions = machine.half_conversions,
+                                 .cheap_masks = machine.cheap_masks,
                                  .checked = checked,
                                  .runs_once = runs_once}));
     }

@@ -604,6 +604,7 @@ class KernelEmitter {
                 {.shape = phase.shape,
                  .checked = target_.checked,
                  .half_conversions = target_.half_conversions,
+                 .cheap_masks = target_.cheap_masks,
                  .test = phase.needed.test},
                 wx, run, phase.needed.one);
   }

@@ -14,6 +14,7 @@ namespace vyre::codegen {
 
 struct HostTarget {
   bool half_conversions = true;  // between f16 and f32, by instructions
+  bool cheap_masks = false;      // a masked access takes as long as a whole one
   bool checked = false;
   bool runs_once = false;  // the segment is all there is of the program
 };

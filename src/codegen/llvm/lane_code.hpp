@@ -107,7 +107,8 @@ class LaneCode {
     BlockShape shape;
     bool checked = false;
     bool half_conversions = true;
-    ir::StmtId test = {};  // LanesNeeded::test
+    bool cheap_masks = true;  // otherwise a jump around a masked access is worth it
+    ir::StmtId test = {};     // LanesNeeded::test
     // One lane's accesses that may be out of bounds are jumped over, and not sent to another
     // address: where a jump costs less than an access, or memories have addresses of their own.
     bool jumps_over_accesses = false;

@@ -154,6 +154,7 @@ const Machine& Machine::host() {
       if (!host.features.empty()) host.features += ',';
       host.features += (feature.second ? "+" : "-") + feature.first().str();
       if (feature.first() == "f16c" && feature.second) host.half_conversions = true;
+      if (feature.first() == "avx512bw" && feature.second) host.cheap_masks = true;
       if (feature.first() == "avx512f" && feature.second) host.wide_vectors = true;
     }
     return host;

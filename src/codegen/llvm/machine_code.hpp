@@ -22,6 +22,7 @@ struct Machine {
   std::string cpu;
   std::string features;
   bool half_conversions = false;
+  bool cheap_masks = false;   // masked accesses to elements of any size
   bool wide_vectors = false;  // 512 bits, to be asked for
 
   static const Machine& host();

@@ -210,7 +210,9 @@ Val LaneCode::load_contiguous(const MemoryRef& m, const Val& index, Type index_t
   };
   if (llvm::Value* const at = unmasked_row(m, index, index_type, address, proved))
     return {finish_load(m, plain(at)), true};
-  if (mask_ != nullptr || options_.checked) {
+  // Lanes that are not meant may load what is there.
+  const bool for_all = mask_ == nullptr || !options_.cheap_masks;
+  if (options_.checked || !for_all) {
     llvm::Value* const lanes_in = allowed(m, index, index_type, site, proved);
     if (lanes_in == nullptr) return {finish_load(m, plain(address)), true};
     return {finish_load(m, masked(lanes_in)), true};
@@ -223,7 +225,7 @@ Val LaneCode::load_contiguous(const MemoryRef& m, const Val& index, Type index_t
   llvm::Value* const all = plain(address);
   b_.CreateBr(after);
   b_.SetInsertPoint(ragged);
-  llvm::Value* const some = masked(in_bounds(m, index, index_type));
+  llvm::Value* const some = masked(allowed(m, index, index_type, site, false));
   b_.CreateBr(after);
   b_.SetInsertPoint(after);
   llvm::PHINode* const phi = b_.CreatePHI(type, 2);
