@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs of test/generator on a device. VYRE_CONFORMANCE_PROGRAMS=50000 makes it that many;
-// what fails is told with the command that shows it alone.
+// Random programs of test/generator on a device. VYRE_CONFORMANCE_PROGRAMS=50000 makes it that
+// many; what fails is told with the command that shows it alone.
 #include <algorithm>
 #include <cstdlib>
 
@@ -44,11 +44,10 @@ class RandomTest : public testing::Test {
       ASSERT_TRUE(checked.has_value()) << "seed " << seed;
       const auto fault =
           plan_test::find_fault(*checked, g.inputs, g.grid, plan_test::device_ways(subject_.id));
-      EXPECT_FALSE(fault.has_value())
-          << fmt::format("seed {}, {}: {}\n  reproduce: vyre_plan_check --seed {} --size {} "
-                         "--device {}",
-                         seed, plan_test::to_string(fault->way), fault->what, seed, options.size,
-                         subject_.id);
+      EXPECT_FALSE(fault.has_value()) << fmt::format(
+          "seed {}, {}: {}\n  reproduce: vyre_plan_check --seed {} --size {} "
+          "--device {}",
+          seed, plan_test::to_string(fault->way), fault->what, seed, options.size, subject_.id);
     }
   }
 
