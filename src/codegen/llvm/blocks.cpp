@@ -334,15 +334,39 @@ class BlockEmitter : public Environment {
     conditions_ = conditions;
     return s;
   }
-  Stretch stretch_of(uint32_t lanes, llvm::Value* at, llvm::BasicBlock* before, const char* name) {
+  // One lane, or some that are tested and masked.
+  Stretch last_stretch(llvm::Value* at, llvm::Value* x1, uint32_t unit) {
+    Stretch s;
+    s.lanes = options_.shape.lanes;
+    s.start = block("rest_of_row");
+    b_.SetInsertPoint(s.start);
+    s.x = b_.CreateLoad(b_.getInt64Ty(), at);
+    lanes_at(s.x, s.lanes > 1 ? lanes_below(s.x, x1, unit) : nullptr);
+    s.end = b_.GetInsertBlock();
+    return s;
+  }
+  template <class Emit>
+  Stretch of_lanes(uint32_t lanes, Emit&& emit) {
     const BlockShape shape{.lanes = lanes};
     const Divergence divergence(phase_, shape, {});
     const Divergence* const outer = std::exchange(divergence_, &divergence);
     const BlockShape outer_shape = std::exchange(options_.shape, shape);
-    const Stretch s = another_stretch(at, before, name);
+    const Stretch s = emit();
     options_.shape = outer_shape;
     divergence_ = outer;
     return s;
+  }
+
+  // As a mask, which is there even if all lanes are.
+  llvm::Value* lanes_below(llvm::Value* x, llvm::Value* x1, uint32_t unit) {
+    const uint32_t lanes = options_.shape.lanes;
+    llvm::Type* const type = llvm::FixedVectorType::get(b_.getInt1Ty(), lanes);
+    if (unit % lanes == 0) return llvm::Constant::getAllOnesValue(type);
+    llvm::Type* const bits = b_.getIntNTy(lanes);
+    llvm::Value* const all = b_.getInt64(lanes);
+    llvm::Value* const left = b_.CreateBinaryIntrinsic(in::umin, b_.CreateSub(x1, x), all);
+    llvm::Value* const missing = b_.CreateTrunc(b_.CreateSub(all, left), bits);
+    return b_.CreateBitCast(b_.CreateLShr(llvm::Constant::getAllOnesValue(bits), missing), type);
   }
 
   // Null if no store of the block can go past the caches.
@@ -363,11 +387,17 @@ class BlockEmitter : public Environment {
     return all;
   }
 
-  // What is left over at the ends of a row in fewer lanes, and in single ones at last: where masks
-  // cost more than that. Not with loops, in which single lanes take as long as many.
+  // What is left over at the ends of a row in fewer lanes, where masks cost more than that. Not
+  // with loops, in which few lanes take as long as many.
   [[nodiscard]] bool in_pieces() const {
     return options_.shape.lanes > 1 && !options_.shape.packed && !options_.checked &&
            !options_.cheap_masks && !has_loops_;
+  }
+
+  // Narrow elements can only be masked one by one.
+  [[nodiscard]] uint32_t last_lanes() const {
+    const auto narrow = [](const Buffer& b) { return bytes_of(b.element) < 4; };
+    return std::ranges::any_of(phase_.program.buffers, narrow) ? 1 : kFewLanes;
   }
 
   // The part of x0 <= x < x1 whose lanes make a difference, or a block where none does.
@@ -375,7 +405,7 @@ class BlockEmitter : public Environment {
     if (!narrow_) return {x0, x1};
     llvm::Type* const word = b_.getInt64Ty();
     const auto number = [&](int64_t n) { return llvm::ConstantInt::getSigned(word, n); };
-    const int64_t lanes = in_pieces() ? 1 : options_.shape.lanes;
+    const int64_t lanes = in_pieces() ? last_lanes() : options_.shape.lanes;
     llvm::Value* const of_first =
         b_.CreateZExt(b_.CreateAdd(b_.CreateTrunc(x0, b_.getInt32Ty()), narrow_->offset), word);
     llvm::Value* const count = b_.CreateSub(x1, x0);
@@ -429,10 +459,11 @@ class BlockEmitter : public Environment {
     }
     const bool all_fast = complete && conditions_.empty();
     std::optional<Stretch> few;
-    std::optional<Stretch> single;
+    std::optional<Stretch> rest;
     if (!all_fast && in_pieces()) {
-      if (lanes > kFewLanes) few = stretch_of(kFewLanes, at, before, "few_lanes");
-      single = stretch_of(1, at, before, "lane");
+      if (lanes > kFewLanes)
+        few = of_lanes(kFewLanes, [&] { return another_stretch(at, before, "few_lanes"); });
+      rest = of_lanes(last_lanes(), [&] { return last_stretch(at, x1, unit); });
     }
 
     b_.SetInsertPoint(before);
@@ -494,38 +525,26 @@ class BlockEmitter : public Environment {
     };
     if (all_fast) {
       b_.CreateBr(fast);
-    } else if (single) {
+    } else if (rest) {
       llvm::BasicBlock* const not_all = block("not_all");
       b_.CreateCondBr(inside(lanes), fast, not_all);
       b_.SetInsertPoint(not_all);
       if (few)
-        b_.CreateCondBr(inside(few->lanes), few->start, single->start);
+        b_.CreateCondBr(inside(few->lanes), few->start, rest->start);
       else
-        b_.CreateBr(single->start);
-      if (few) {
-        // Not on into what a whole block could do.
-        b_.SetInsertPoint(few->end);
-        b_.CreateStore(b_.CreateAdd(few->x, number(few->lanes), "", true, true), at);
+        b_.CreateBr(rest->start);
+      // Back to the head, and not on into what a whole block could do.
+      for (const std::optional<Stretch>& s : {few, rest}) {
+        if (!s) continue;
+        b_.SetInsertPoint(s->end);
+        b_.CreateStore(b_.CreateAdd(s->x, number(s->lanes), "", true, true), at);
         b_.CreateBr(head);
       }
-      b_.SetInsertPoint(single->end);
-      b_.CreateStore(b_.CreateAdd(single->x, number(1), "", true, true), at);
-      b_.CreateBr(head);
     } else {
       llvm::BasicBlock* const slow = block("ragged_block");
       b_.CreateCondBr(inside(lanes), fast, slow);
       b_.SetInsertPoint(slow);
-      llvm::Value* mask =
-          llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b_.getInt1Ty(), lanes));
-      if (!complete) {
-        llvm::Type* const bits = b_.getIntNTy(lanes);
-        llvm::Value* const left =
-            b_.CreateBinaryIntrinsic(in::umin, b_.CreateSub(x1, here), number(lanes));
-        llvm::Value* const missing = b_.CreateTrunc(b_.CreateSub(number(lanes), left), bits);
-        mask = b_.CreateBitCast(b_.CreateLShr(llvm::Constant::getAllOnesValue(bits), missing),
-                                mask->getType());
-      }
-      lanes_at(here, mask);
+      lanes_at(here, lanes_below(here, x1, unit));
       b_.CreateStore(b_.CreateAdd(here, number(lanes), "", true, true), at);
       b_.CreateBr(head);
     }
