@@ -56,6 +56,23 @@ class Analysis {
            steady(e->right);
   }
 
+  // Lanes that end there leave what comes after it to the others.
+  [[nodiscard]] bool may_end(Block block) const {
+    for (const StmtId id : p_.items(block)) {
+      const Stmt& s = p_[id];
+      bool ends = std::holds_alternative<Return>(s) || std::holds_alternative<Trap>(s);
+      for_each_block(s, [&](Block b) { ends = ends || may_end(b); });
+      for_each_operand(p_, s, [&](ExprId e) { ends = ends || calls(e); });
+      if (ends) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] bool calls(ExprId id) const {
+    bool found = std::holds_alternative<Call>(p_[id]);
+    for_each_operand(p_, p_[id], [&](ExprId e) { found = found || calls(e); });
+    return found;
+  }
+
   // What lanes do in the block can be left to any of them, once; `top`: but for one `if`.
   bool same(Block block, bool top) {
     for (const StmtId id : p_.items(block))
@@ -81,7 +98,9 @@ class Analysis {
     if (const auto* x = std::get_if<If>(&s)) {
       if (steady(x->condition) && same(x->then_block, false) && same(x->else_block, false))
         return true;
-      if (!top || test_.valid() || !x->else_block.empty() || !picks(x->condition)) return false;
+      if (!top || test_.valid() || !x->else_block.empty() || !picks(x->condition) ||
+          may_end(x->then_block))
+        return false;
       test_ = id;
       return true;
     }
