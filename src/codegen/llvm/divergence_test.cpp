@@ -101,8 +101,30 @@ TEST(Divergence, LoopsOfEqualAndOfDifferentLength) {
       "  while u[1] > x { x += 1; }\n  b[gid.x] = x;\n");
   // The second loop makes x differ, and by it the third.
   EXPECT_THAT(s.loops(), ElementsAre(false, true, true));
-  EXPECT_TRUE(s.divergence.any_divergent_loop());
+  EXPECT_TRUE(s.divergence.loop_kinds().apart);
+  EXPECT_FALSE(s.divergence.loop_kinds().together);
   EXPECT_THAT(s.varying(), ElementsAre("x"));
+}
+
+// From a lane's number on to the same end: only the last trips are not taken by all.
+TEST(Divergence, LoopsThatLanesWalkTogether) {
+  const auto kinds = [](std::string_view loop) {
+    return Subject("  var x = 0;\n  let i = gid.x + u[1];\n" + std::string(loop) +
+                   "  b[gid.x] = x;\n")
+        .divergence.loop_kinds();
+  };
+  for (const char* loop : {"  for k in gid.x .. u[0] step 64 { x += a[k]; }\n",
+                           "  for k in i .. u[0] { x += a[k]; }\n",
+                           "  for k in 3 + lid.x .. 99 step 7 { x += a[k]; }\n"}) {
+    EXPECT_TRUE(kinds(loop).together) << loop;
+    EXPECT_FALSE(kinds(loop).apart) << loop;
+  }
+  for (const char* loop : {"  for k in 2 * gid.x .. u[0] { x += a[k]; }\n",
+                           "  for k in gid.x .. a[gid.x] { x += a[k]; }\n",
+                           "  for k in gid.x .. u[0] { if a[k] == 3 { break; } x += 1; }\n"}) {
+    EXPECT_FALSE(kinds(loop).together) << loop;
+    EXPECT_TRUE(kinds(loop).apart) << loop;
+  }
 }
 
 TEST(Divergence, JumpsOutOfALoop) {
@@ -148,7 +170,8 @@ TEST(Divergence, Functions) {
 
 TEST(BlockShapes, ByWhatAPhaseDoes) {
   const auto shape_of = [](std::string_view statements, bool checked = false) {
-    return choose_shape(Subject(statements).program, checked);
+    const Subject s(statements);
+    return choose_shape(s.program, std::vector<bool>(s.program.program.buffers.size()), checked);
   };
   EXPECT_EQ(shape_of("  b[gid.x] = a[gid.x];\n").lanes, 32U);
   EXPECT_FALSE(shape_of("  b[gid.x] = a[gid.x];\n").packed);
