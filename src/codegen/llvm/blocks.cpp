@@ -660,7 +660,7 @@ double estimated_cost(const check::CheckedProgram& phase, uint32_t lanes) {
 }
 
 BlockShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
-                        bool checked) {
+                        bool checked, bool wide_vectors) {
   bool subgroups = mentions(phase, {Builtin::SubgroupId, Builtin::SubgroupLane});
   bool turns = false;    // lanes that have to come one after the other
   bool waiting = false;  // and look at what the one before has left, or meet other threads
@@ -674,7 +674,13 @@ BlockShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
   }
   if (subgroups) return {.lanes = kSubgroupLanes, .packed = true};
   if (checked || waiting) return {};
-  uint32_t lanes = 32;
+  // The functions of the maths library keep many values at a time: not more than there are
+  // registers for.
+  const bool maths = std::ranges::any_of(phase.program.exprs, [](const Expr& e) {
+    const auto* call = std::get_if<IntrinsicCall>(&e);
+    return call != nullptr && call->op >= Intrinsic::Exp;
+  });
+  uint32_t lanes = maths && !wide_vectors ? 16 : 32;
   if (!may_merge(phase))
     while (lanes > phase.workgroup[0]) lanes /= 2;
   if (lanes < 8) return {};

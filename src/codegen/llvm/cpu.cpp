@@ -119,6 +119,7 @@ Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked,
       all.push_back(emit_kernel(module, segment, *phases, i,
                                 {.half_conversions = machine.half_conversions,
                                  .cheap_masks = machine.cheap_masks,
+                                 .wide_vectors = machine.wide_vectors,
                                  .checked = checked,
                                  .runs_once = runs_once}));
     }

@@ -154,7 +154,8 @@ class KernelEmitter {
     phase.program = &phases_.program(i);
     if (!target_.checked) phase.needed = lanes_needed(*phase.program);
     if (!phase.needed.one)
-      phase.shape = choose_shape(*phase.program, own_memory(i), target_.checked);
+      phase.shape =
+          choose_shape(*phase.program, own_memory(i), target_.checked, target_.wide_vectors);
     phase.divergence.emplace(*phase.program, phase.shape,
                              Divergence::Options{.accesses_end = target_.checked});
     phase.merges = phases_.cut() == nullptr && !phase.shape.packed && may_merge(*phase.program);

@@ -15,6 +15,7 @@ namespace vyre::codegen {
 struct HostTarget {
   bool half_conversions = true;  // between f16 and f32, by instructions
   bool cheap_masks = false;      // a masked access takes as long as a whole one
+  bool wide_vectors = true;      // of 512 bits
   bool checked = false;
   bool runs_once = false;  // the segment is all there is of the program
 };
@@ -26,7 +27,7 @@ device::KernelInfo emit_kernel(llvm::Module& module, const plan::Segment& segmen
 // Lanes of a block in which a phase is run, by what it does. `own`, by buffer: memory that no other
 // thread sees.
 BlockShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
-                        bool checked);
+                        bool checked, bool wide_vectors = true);
 
 inline constexpr uint32_t kSubgroupLanes = 32;
 
