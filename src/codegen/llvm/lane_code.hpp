@@ -149,7 +149,10 @@ class LaneCode {
     llvm::Value* returned = nullptr;  // then: those that have
   };
 
-  // ---- statements (statements.cpp)
+  // Statements that may be emitted a second time so that full blocks need no mask.
+  static constexpr uint32_t kMostRepeated = 400;
+
+  // ---- statements (statements.cpp, loops.cpp)
 
   void emit_top(std::vector<ir::StmtId> items, size_t first);
   void emit_block(ir::Block block);
