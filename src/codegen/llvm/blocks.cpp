@@ -209,7 +209,7 @@ class BlockEmitter : public Environment {
                      llvm::Value* index) override {
     k_.out_of_bounds(site, memory, lane, index);
   }
-  void poll(SiteRef site) override { k_.poll(site); }
+  void poll(SiteRef site, uint32_t weight) override { k_.poll(site, weight); }
   llvm::BasicBlock* lane_end() override { return lane_end_; }
   llvm::Value* start() override { return start_; }
   llvm::Value* wide_start() override { return wide_start_; }

@@ -26,7 +26,7 @@ struct BlockKernel {
   std::function<void(SiteRef, llvm::Value* lane, llvm::Value* value)> trapped;
   std::function<void(SiteRef, const MemoryRef&, llvm::Value* lane, llvm::Value* index)>
       out_of_bounds;
-  std::function<void(SiteRef)> poll;
+  std::function<void(SiteRef, uint32_t weight)> poll;
   // Whether a store is worth going past the caches, at the insertion point; null: never.
   std::function<llvm::Value*(ir::BufferId)> streams;
   // Not empty: after each block, which takes long enough to be asked for.

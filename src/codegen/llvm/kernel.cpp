@@ -597,7 +597,8 @@ class KernelEmitter {
               record(KernelStop::Kind::OutOfBounds, b_.getInt32(phases_.site(index, site)), lane,
                      m.length, i, m.argument);
             },
-        .poll = [&, index](SiteRef site) { poll(phases_.site(index, site)); },
+        .poll = [&, index](SiteRef site,
+                           uint32_t weight) { poll(phases_.site(index, site), weight); },
         .streams = [&](BufferId id) { return streams(id); },
         .block_done = block_done,
     };

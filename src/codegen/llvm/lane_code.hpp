@@ -69,8 +69,8 @@ class Environment {
   virtual void trapped(SiteRef site, llvm::Value* lane, llvm::Value* value) = 0;
   virtual void out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Value* lane,
                              llvm::Value* index) = 0;
-  // In each trip of a loop without a known end.
-  virtual void poll(SiteRef site) = 0;
+  // In each trip of a loop without a known end; `weight`: about how long a trip is.
+  virtual void poll(SiteRef site, uint32_t weight) = 0;
   // A block at the end of the lane's (or the block's) code.
   virtual llvm::BasicBlock* lane_end() = 0;
   // First lane of the block along x, as i32, to which Val::offset is added.
@@ -175,6 +175,9 @@ class LaneCode {
   // values in `variable` on.
   llvm::Value* emit_together(const ir::For& s, ir::StmtId id, const Val& first, const Val& last,
                              const Val& step, llvm::Value* variable, bool polls);
+  // Asks whether to go on, after a trip that was emitted since there were so many instructions.
+  void poll_trip(ir::StmtId id, uint64_t instructions_before);
+  [[nodiscard]] uint64_t instructions() const;
   struct LanesOfLoop;
   LanesOfLoop enter_divergent(llvm::Value* first_lanes, ir::Block body);
   void leave_divergent(const LanesOfLoop& lanes);

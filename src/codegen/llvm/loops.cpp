@@ -114,8 +114,9 @@ void LaneCode::emit_for(const For& s, StmtId id) {
     b_.CreateCondBr(less(first, last).v, body, exit);
     b_.SetInsertPoint(body);
     frame().slots[s.variable.index()].value = current();
+    const uint64_t before_trip = instructions();
     emit_trip(s.body, exit, false);
-    if (polls) env_.poll({{}, id});
+    if (polls) poll_trip(id, before_trip);
     const Val i = current();
     llvm::Value* const again = more(i);
     b_.CreateStore(math_.binary(BinaryOp::Add, type, i, step, type).v, variable);
@@ -138,8 +139,9 @@ void LaneCode::emit_for(const For& s, StmtId id) {
     b_.CreateCondBr(any(mask_), body, exit);
     b_.SetInsertPoint(body);
     frame().slots[s.variable.index()].value = current();
+    const uint64_t before_trip = instructions();
     emit_trip(s.body, exit, true);
-    if (polls) env_.poll({{}, id});
+    if (polls) poll_trip(id, before_trip);
     const Val i = current();
     llvm::Value* again = more(i);
     if (!again->getType()->isVectorTy()) again = math_.splat({again, false});
@@ -150,6 +152,17 @@ void LaneCode::emit_for(const For& s, StmtId id) {
     leave_divergent(lanes);
   }
   trips_ = outer_trips;
+}
+
+uint64_t LaneCode::instructions() const {
+  return b_.GetInsertBlock()->getParent()->getInstructionCount();
+}
+
+void LaneCode::poll_trip(StmtId id, uint64_t instructions_before) {
+  constexpr uint64_t kInstructionsPerUnit = 16;
+  constexpr uint64_t kMostUnits = 1U << 14;
+  const uint64_t units = (instructions() - instructions_before) / kInstructionsPerUnit;
+  env_.poll({{}, id}, static_cast<uint32_t>(std::clamp<uint64_t>(units, 1, kMostUnits)));
 }
 
 llvm::Value* LaneCode::emit_together(const For& s, StmtId id, const Val& first, const Val& last,
@@ -184,9 +197,10 @@ llvm::Value* LaneCode::emit_together(const For& s, StmtId id, const Val& first, 
   };
   frame().slots[s.variable.index()].value = {numbered(low), true, b_.CreateSub(low, start)};
   // Nothing leaves it early, so it is like any trip without a mask.
+  const uint64_t before_trip = instructions();
   emit_trip(s.body, rest, false);
   mask_ = nullptr;
-  if (polls) env_.poll({{}, id});
+  if (polls) poll_trip(id, before_trip);
   b_.CreateStore(b_.CreateAdd(b_.CreateLoad(word, at), b_.CreateZExt(step.v, word), "", true, true),
                  at);
   b_.CreateBr(head);
@@ -217,8 +231,9 @@ void LaneCode::emit_while(const While& s, StmtId id) {
     const Val c = value(s.condition);
     if (!terminated()) b_.CreateCondBr(c.v, body, exit);
     b_.SetInsertPoint(body);
+    const uint64_t before_trip = instructions();
     emit_trip(s.body, exit, false);
-    env_.poll({{}, id});
+    poll_trip(id, before_trip);
     b_.CreateBr(head);
     b_.SetInsertPoint(exit);
     mask_ = before;
@@ -232,9 +247,10 @@ void LaneCode::emit_while(const While& s, StmtId id) {
   mask_ = b_.CreateAnd(mask_or_all(), math_.splat(c));
   b_.CreateCondBr(any(mask_), body, exit);
   b_.SetInsertPoint(body);
+  const uint64_t before_trip = instructions();
   emit_trip(s.body, exit, true);
   b_.CreateStore(mask_or_all(), lanes.active);
-  env_.poll({{}, id});
+  poll_trip(id, before_trip);
   b_.CreateBr(head);
   b_.SetInsertPoint(exit);
   leave_divergent(lanes);

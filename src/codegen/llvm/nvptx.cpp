@@ -91,7 +91,7 @@ class NvptxKernel : public Environment {
     VYRE_CHECK(!"checked mode is refused");
   }
   // Nobody can ask a kernel to stop.
-  void poll(SiteRef) override {}
+  void poll(SiteRef, uint32_t) override {}
   llvm::BasicBlock* lane_end() override { return exit_; }
   // Only blocks of several lanes ask for these.
   llvm::Value* start() override { return b_.getInt32(0); }
