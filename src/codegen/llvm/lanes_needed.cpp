@@ -3,8 +3,6 @@
 
 #include <variant>
 
-#include "base/match.hpp"
-
 namespace vyre::codegen {
 
 using namespace ir;

@@ -51,7 +51,8 @@ MemoryRef LaneCode::table(ConstId id) {
   m.element = type;
   m.invariant = true;
   m.length = b_.getInt32(static_cast<uint32_t>(values.size()));
-  std::string bytes(values.size() * bytes_of(type), '\0');
+  // Whole words, see gather_narrow().
+  std::string bytes((values.size() * bytes_of(type) + 3) / 4 * 4, '\0');
   for (size_t k = 0; k < values.size(); ++k)
     store_element(type, reinterpret_cast<std::byte*>(bytes.data()) + k * bytes_of(type),
                   values[k].bits);
@@ -308,7 +309,8 @@ Val LaneCode::load_at(const MemoryRef& m, Val index, Type index_type, SiteRef si
 }
 
 // Processors gather words of 32 bits. Memory starts at a multiple of four bytes, so the word around
-// an element lies in the page the element does, and what is beside it is cut off.
+// an element lies in the page the element does (what we lay out ourselves ends with a whole word),
+// and what is beside it is cut off.
 llvm::Value* LaneCode::gather_narrow(const MemoryRef& m, llvm::Value* index,
                                      llvm::Value* lanes_in) {
   const uint32_t bytes = bytes_of(m.element);

@@ -227,8 +227,10 @@ void LaneCode::emit_array(const DeclareArray& s) {
   m.length = b_.getInt32(count);
   llvm::Type* const element = element_type(m.element, b_.getContext());
   llvm::Type* const row = m.per_lane ? vector(element) : element;
-  llvm::Type* const type = llvm::ArrayType::get(row, count);
-  m.address = new_variable(type);
+  // Whole words, see gather_narrow().
+  m.address = new_variable(llvm::ArrayType::get(row, (count + 3) / 4 * 4));
+  auto* const array = llvm::cast<llvm::AllocaInst>(m.address);
+  array->setAlignment(std::max(array->getAlign(), llvm::Align(4)));
   const uint64_t bytes = uint64_t{count} * bytes_of(m.element) * (m.per_lane ? lanes() : 1);
   b_.CreateMemSet(m.address, b_.getInt8(0), bytes, llvm::Align(bytes_of(m.element)));
   frame().slots[s.local.index()].memory = m;
