@@ -75,6 +75,8 @@ struct KernelInfo {
   static constexpr uint32_t kHasFinish = 1;
   // All workgroups do the same, and once is enough.
   static constexpr uint32_t kOneGroup = 2;
+  // It has loops whose trips depend on data: the cost is no more than a guess.
+  static constexpr uint32_t kCostGuessed = 4;
   uint64_t scratch_bytes = 0;
   uint32_t cost = 0;  // of one lane, in about a nanosecond: what to expect, not a promise
   uint32_t flags = 0;

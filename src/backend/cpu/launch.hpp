@@ -56,6 +56,7 @@ struct PreparedLaunch {
   uint64_t groups;
   uint64_t group_ns;  // what a workgroup is expected to take, by what the code says of itself
   uint64_t work_ns;   // and all of them
+  bool guessed;       // by what it took before
   bool at_once;       // it is done before anybody else has heard of it
 
   PreparedLaunch() = default;  // of any contents: a submission has room for more than it uses
@@ -104,6 +105,7 @@ class LaunchJob {
   void call(Worker& worker, uint64_t first, uint64_t count);
   void work(Worker& worker, uint32_t number);
   void report_progress();
+  void learn(Clock::time_point start) const;
   bool must_stop();
   void give_up(End why);
   void finish_all();

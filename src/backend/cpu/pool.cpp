@@ -26,8 +26,6 @@ constexpr uint64_t kOwnerSleeps = uint64_t{1} << 30;
 constexpr uint64_t kOpen = uint64_t{1} << 31;
 constexpr uint64_t kGeneration = uint64_t{1} << 32;
 
-// Waking a thread takes as long as this work, so less of it is not worth a call of the system.
-constexpr uint64_t kWorthWaking = 100'000;
 constexpr uint64_t kWorkPerHelper = 20'000;
 // Pauses of an owner at the end of a job before it sleeps; longer than a piece of work mostly is.
 constexpr int kOwnerPauses = 2000;
@@ -147,9 +145,26 @@ void Pool::help(uint32_t worker) {
       sleepy = Clock::now() + patience;
       pauses = kPausesPerLook;
     } else if (::sched_getcpu() == owner_core_.load(std::memory_order_relaxed)) {
-      ::sched_yield();  // the system has put both on one core: do not keep the owner from it
+      keep_off(threads_[worker - 1], ::pthread_self(), owner_core_.load(std::memory_order_relaxed));
+      ::sched_yield();
     }
   }
+}
+
+// A helper that is woken up on the core of the owner waits there until the system takes the core
+// from the owner, which can be longer than the job. Virtual machines do this often: a core of
+// theirs that sleeps does not look idle.
+void Pool::keep_off(Helper& helper, pthread_t thread, int core) {
+  const std::lock_guard lock(placing_);
+  cpu_set_t now;
+  if (core < 0 || core >= CPU_SETSIZE || ::pthread_getaffinity_np(thread, sizeof(now), &now) != 0)
+    return;
+  // Somebody else has placed it since: that is where it may be.
+  if (CPU_EQUAL(&now, &helper.placed) == 0) helper.usable = now;
+  cpu_set_t next = helper.usable;
+  CPU_CLR(core, &next);
+  if (CPU_COUNT(&next) == 0 || CPU_EQUAL(&next, &now) != 0) return;
+  if (::pthread_setaffinity_np(thread, sizeof(next), &next) == 0) helper.placed = next;
 }
 
 // Takes part in the job if it is still open. `seen` is the job that was looked at.
@@ -194,6 +209,10 @@ void Pool::wake_sleepers(uint64_t work_ns) {
   unwoken_ns_ += std::min(work_ns, kWorthWaking);
   if (unwoken_ns_ < kWorthWaking) return;
   unwoken_ns_ = 0;
+  const int core = owner_core_.load(std::memory_order_relaxed);
+  if (std::exchange(kept_off_, core) != core)
+    for (uint32_t i = 0; i < helpers_.load(std::memory_order_relaxed); ++i)
+      keep_off(threads_[i], threads_[i].thread, core);
   const uint64_t useful = std::clamp<uint64_t>(work_ns / kWorkPerHelper, 1, options_.workers - 1);
   to_wake_.store(static_cast<int32_t>(useful), std::memory_order_relaxed);
   wake_some();

@@ -10,8 +10,10 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include <pthread.h>
+#include <sched.h>
 
 namespace vyre::backend::cpu {
 
@@ -95,6 +97,9 @@ class Pool {
     // Before a helper sleeps; up to five times as long while jobs keep coming.
     std::chrono::nanoseconds spin = std::chrono::microseconds(80);
   };
+  // Waking a thread takes as long as this work, so less of it is not worth a call of the system.
+  static constexpr uint64_t kWorthWaking = 100'000;
+
   // Threads start when the first job wants them.
   explicit Pool(Options options);
   Pool(const Pool&) = delete;
@@ -124,6 +129,8 @@ class Pool {
     Pool* pool = nullptr;
     uint32_t worker = 0;
     pthread_t thread = {};
+    cpu_set_t usable = {};  // cores it may run on
+    cpu_set_t placed = {};  // and those of them that keep_off() left
   };
 
   static void* helper_main(void* helper);
@@ -133,6 +140,7 @@ class Pool {
   void sleep(uint32_t seen);
   void wake_sleepers(uint64_t work_ns);
   void wake_some();
+  void keep_off(Helper& helper, pthread_t thread, int core);
   void close();
 
   const Options options_;
@@ -144,9 +152,11 @@ class Pool {
   alignas(kLineBytes) Body body_ = nullptr;  // of the open job
   void* context_ = nullptr;
   std::atomic<int> owner_core_ = -1;  // where the owner was when it asked for help
+  int kept_off_ = -1;                 // the core on which no helper is to wake up
   uint64_t unwoken_ns_ = 0;           // work that was done while somebody slept
   uint32_t fork_epoch_ = 0;
   std::unique_ptr<Helper[]> threads_;
+  std::mutex placing_;  // of helpers on cores
 
   alignas(kLineBytes) std::atomic<uint32_t> sleepers_ = 0;
   std::atomic<uint32_t> helpers_ = 0;

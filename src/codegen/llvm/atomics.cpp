@@ -186,6 +186,55 @@ llvm::Value* LaneCode::combine(const MemoryRef& m, const Atomic& e, llvm::Value*
   return llvm::Constant::getNullValue(t);
 }
 
+void LaneCode::combine_lanes(const MemoryRef& m, const Atomic& e, const Val& index, Type index_type,
+                             const Val& operand, llvm::Value* lanes_in) {
+  llvm::Type* const t = type_of(m.element, b_.getContext());
+  llvm::BasicBlock* const own = new_block("own_copy");
+  llvm::BasicBlock* const whole = new_block("own_all");
+  llvm::BasicBlock* const single = new_block("own_some");
+  llvm::BasicBlock* const after = new_block("combined");
+  b_.CreateCondBr(m.copy->use, own, single);
+  b_.SetInsertPoint(own);
+  b_.CreateCondBr(every(lanes_in), whole, single);
+  b_.SetInsertPoint(whole);
+  constexpr uint32_t kMostBanks = 4;
+  std::array<llvm::Value*, kMostBanks> banks = {};
+  for (uint32_t k = 0; k < kMostBanks; ++k) {
+    llvm::Value* const bank = b_.CreateAnd(b_.getInt64(k), m.copy->bank_mask);
+    banks[k] = b_.CreateGEP(t, m.copy->address, b_.CreateMul(bank, m.copy->bank_stride));
+  }
+  for (uint32_t k = 0; k < lanes(); ++k) {
+    const auto of_lane = [&](const Val& v) {
+      return v.varying ? b_.CreateExtractElement(v.v, k) : v.v;
+    };
+    llvm::Value* const wide = wide_index(of_lane(index), index_type);
+    llvm::Value* const address = b_.CreateGEP(t, banks[k % kMostBanks], wide);
+    llvm::Value* const old = b_.CreateAlignedLoad(t, address, align_of(m));
+    b_.CreateAlignedStore(math_.combine(e.op, m.element, old, of_lane(operand)), address,
+                          align_of(m));
+  }
+  b_.CreateBr(after);
+  b_.SetInsertPoint(single);
+  const auto in_memory = [&](const Val& v) -> llvm::Value* {
+    if (!v.varying) return nullptr;
+    llvm::Value* const all = new_variable(v.v->getType());
+    b_.CreateStore(v.v, all);
+    return all;
+  };
+  llvm::Value* const indices = in_memory(index);
+  llvm::Value* const operands = in_memory(operand);
+  for_each_lane(lanes_in, [&](llvm::Value* lane) {
+    const auto of_lane = [&](const Val& v, llvm::Value* place) -> llvm::Value* {
+      if (place == nullptr) return v.v;
+      llvm::Type* const element = v.v->getType()->getScalarType();
+      return b_.CreateLoad(element, b_.CreateGEP(element, place, lane));
+    };
+    combine(m, e, wide_index(of_lane(index, indices), index_type), of_lane(operand, operands));
+  });
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+}
+
 Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
   const Val index = value(e.index);
   std::array<Val, 2> args;
@@ -225,6 +274,18 @@ Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
     llvm::Value* const may = allowed_scalar(m, index, index_type, site, proved);
     return {guarded(may, index.v, args[0].v, args[1].v), false};
   }
+  // Elements of an aligned row are read whole; volatile, because each of them is looked at anew.
+  if (e.op == AtomicOp::Load && e.order == MemoryOrder::Relaxed && index.offset != nullptr &&
+      !m.own && !m.per_lane) {
+    llvm::Value* const first = b_.CreateZExt(b_.CreateAdd(env_.start(), index.offset),
+                                             b_.getInt64Ty());
+    if (llvm::Value* const row =
+            unmasked_row(m, index, index_type, element_address(m, first), proved)) {
+      llvm::LoadInst* const load = mark(m, b_.CreateAlignedLoad(vector(t), row, align_of(m)));
+      load->setVolatile(true);
+      return {b_.CreateFreeze(load), true};
+    }
+  }
   const bool uniform_args = !args[0].varying;
   if (!index.varying) {
     llvm::Value* may = allowed_scalar(m, index, index_type, site, proved);
@@ -251,6 +312,10 @@ Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
     llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
     lanes_in = mask_or_all();
     if (inside != nullptr) lanes_in = b_.CreateAnd(lanes_in, math_.splat({inside, false}));
+  }
+  if (!used && m.copy != nullptr) {
+    combine_lanes(m, e, index, index_type, args[0], lanes_in);
+    return {llvm::Constant::getNullValue(vector(t)), true};
   }
   llvm::Value* const found = new_variable(vector(t));
   b_.CreateStore(llvm::Constant::getNullValue(vector(t)), found);

@@ -2,12 +2,11 @@
 #include "codegen/llvm/blocks.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
-#include <llvm/ADT/DenseMap.h>
-#include <llvm/ADT/SmallPtrSet.h>
-#include <llvm/IR/IntrinsicInst.h>
-
+#include "codegen/llvm/buffer_use.hpp"
+#include "codegen/llvm/hoister.hpp"
 #include "codegen/llvm/kernel.hpp"
 
 namespace vyre::codegen {
@@ -16,65 +15,6 @@ using namespace ir;
 namespace in = llvm::Intrinsic;
 
 namespace {
-
-// Computes again, before a loop, what the loop computes anew in each trip from values that do not
-// change in it.
-class Hoister {
- public:
-  Hoister(llvm::BasicBlock* to, llvm::Function& function) : to_(to) {
-    for (llvm::BasicBlock& block : function) outside_.insert(&block);
-  }
-
-  // Null if it cannot be known there.
-  llvm::Value* hoist(llvm::Value* v, uint32_t depth = 0) {
-    auto* const i = llvm::dyn_cast<llvm::Instruction>(v);
-    if (i == nullptr || outside_.contains(i->getParent())) return v;
-    if (const auto found = done_.find(v); found != done_.end()) return found->second;
-    if (depth > kMostDepth || !movable(*i)) return nullptr;
-    llvm::SmallVector<llvm::Value*, 4> operands;
-    for (llvm::Value* const operand : i->operands()) {
-      llvm::Value* const there = hoist(operand, depth + 1);
-      if (there == nullptr) return nullptr;
-      operands.push_back(there);
-    }
-    llvm::Instruction* const copy = i->clone();
-    for (unsigned k = 0; k < operands.size(); ++k) copy->setOperand(k, operands[k]);
-    copy->insertInto(to_, to_->end());
-    done_[v] = copy;
-    return copy;
-  }
-
- private:
-  static constexpr uint32_t kMostDepth = 16;
-
-  static bool movable(const llvm::Instruction& i) {
-    if (const auto* b = llvm::dyn_cast<llvm::BinaryOperator>(&i)) {
-      switch (b->getOpcode()) {
-        case llvm::Instruction::UDiv:
-        case llvm::Instruction::SDiv:
-        case llvm::Instruction::URem:
-        case llvm::Instruction::SRem: return llvm::isa<llvm::SelectInst>(b->getOperand(1));
-        default: return true;
-      }
-    }
-    if (llvm::isa<llvm::CastInst, llvm::SelectInst, llvm::CmpInst, llvm::FreezeInst,
-                  llvm::GetElementPtrInst>(i))
-      return true;
-    // Addresses that a test has chosen are good everywhere, and what nobody writes stays the same.
-    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
-      return load->hasMetadata(kSteady) ||
-             (load->hasMetadata(llvm::LLVMContext::MD_invariant_load) &&
-              llvm::isa<llvm::SelectInst>(load->getPointerOperand()));
-    if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i))
-      return call->getIntrinsicID() == in::umin || call->getIntrinsicID() == in::umax ||
-             call->getIntrinsicID() == in::smin || call->getIntrinsicID() == in::smax;
-    return false;
-  }
-
-  llvm::BasicBlock* to_;
-  llvm::SmallPtrSet<llvm::BasicBlock*, 32> outside_;
-  llvm::DenseMap<llvm::Value*, llvm::Value*> done_;
-};
 
 class BlockEmitter : public Environment {
  public:
@@ -90,6 +30,7 @@ class BlockEmitter : public Environment {
                                          return std::holds_alternative<For>(s) ||
                                                 std::holds_alternative<While>(s);
                                        })),
+        repeatable_(!options.checked && repeatable(phase)),
         function_(*builder.GetInsertBlock()->getParent()),
         size_(phase.workgroup) {}
 
@@ -209,7 +150,26 @@ class BlockEmitter : public Environment {
                      llvm::Value* index) override {
     k_.out_of_bounds(site, memory, lane, index);
   }
-  void poll(SiteRef site, uint32_t weight) override { k_.poll(site, weight); }
+  void poll(SiteRef site, uint32_t weight) override { k_.poll(site, b_.getInt32(weight)); }
+  llvm::Value* trips_left(uint32_t weight_bits) override {
+    return b_.CreateZExt(k_.trips_left(weight_bits), b_.getInt64Ty());
+  }
+  void poll_trips(SiteRef site, llvm::Value* trips, uint32_t weight_bits) override {
+    k_.poll(site, b_.CreateShl(b_.CreateTrunc(trips, b_.getInt32Ty()), weight_bits));
+  }
+  void enter_lane(llvm::Value* lane) override {
+    outer_ = {start_, wide_start_, options_.shape, hoister_};
+    start_ = b_.CreateAdd(start_, lane);
+    wide_start_ = b_.CreateAdd(wide_start_, b_.CreateZExt(lane, b_.getInt64Ty()), "", true, true);
+    options_.shape = {};
+    hoister_ = nullptr;
+  }
+  void leave_lane() override {
+    start_ = outer_.start;
+    wide_start_ = outer_.wide_start;
+    options_.shape = outer_.shape;
+    hoister_ = outer_.hoister;
+  }
   llvm::BasicBlock* lane_end() override { return lane_end_; }
   llvm::Value* start() override { return start_; }
   llvm::Value* wide_start() override { return wide_start_; }
@@ -260,6 +220,13 @@ class BlockEmitter : public Environment {
     llvm::Value* offset = nullptr;
     llvm::Value* limit = nullptr;
     bool equal = false;
+  };
+  // What a block is, while one of its lanes is entered.
+  struct Whole {
+    llvm::Value* start = nullptr;
+    llvm::Value* wide_start = nullptr;
+    BlockShape shape;
+    Hoister* hoister = nullptr;
   };
   struct Stream {
     BufferId buffer;
@@ -427,127 +394,159 @@ class BlockEmitter : public Environment {
 
   // Lanes x0 <= x < x1, of which there are a multiple of `unit`.
   void row(llvm::Value* x0, llvm::Value* x1, uint32_t unit) {
-    llvm::Type* const word = b_.getInt64Ty();
+    Row r{.x0 = x0, .x1 = x1, .unit = unit, .at = variable(b_.getInt64Ty())};
+    r.before = block("row_start");
+    b_.CreateBr(r.before);
+    b_.SetInsertPoint(r.before);
     const uint32_t lanes = options_.shape.lanes;
-    const auto number = [&](int64_t n) { return llvm::ConstantInt::getSigned(word, n); };
-    llvm::Value* const at = variable(word);
-    llvm::BasicBlock* const before = block("row_start");
-    b_.CreateBr(before);
-    b_.SetInsertPoint(before);
-    const bool complete = unit % lanes == 0;
 
     // Complete blocks first, to learn what they rely on; `before` is finished afterwards.
-    Hoister hoister(before, function_);
+    Hoister hoister(r.before, function_);
     if (lanes > 1) hoister_ = &hoister;
     narrower_ = &hoister;
-    llvm::BasicBlock* const head = block("blocks");
+    r.head = block("blocks");
     llvm::BasicBlock* const done = block("row_done");
     conditions_.clear();
     streams_.clear();
     narrow_.reset();
-    const Stretch cached = stretch(at, "block");
+    const Stretch cached = stretch(r.at, "block");
     hoister_ = nullptr;
     narrower_ = nullptr;
-    b_.SetInsertPoint(before);
+    b_.SetInsertPoint(r.before);
     llvm::Value* const streaming = worth_streaming(x0);
     std::optional<Stretch> streamed;
     if (streaming != nullptr) {
       streaming_ = true;
-      streamed = another_stretch(at, before, "streamed_block");
+      streamed = another_stretch(r.at, r.before, "streamed_block");
       streaming_ = false;
     }
-    const bool all_fast = complete && conditions_.empty();
+    const bool all_fast = unit % lanes == 0 && conditions_.empty();
     std::optional<Stretch> few;
     std::optional<Stretch> rest;
     if (!all_fast && in_pieces()) {
-      if (lanes > kFewLanes)
-        few = of_lanes(kFewLanes, [&] { return another_stretch(at, before, "few_lanes"); });
-      rest = of_lanes(last_lanes(), [&] { return last_stretch(at, x1, unit); });
+      // Blocks that overlap do what few lanes would.
+      if (lanes > kFewLanes && !repeatable_)
+        few = of_lanes(kFewLanes, [&] { return another_stretch(r.at, r.before, "few_lanes"); });
+      rest = of_lanes(last_lanes(), [&] { return last_stretch(r.at, x1, unit); });
     }
 
-    b_.SetInsertPoint(before);
-    const auto [first, end] = narrowed(x0, x1);
-    b_.CreateStore(first, at);
-    llvm::Value* low = nullptr;
-    llvm::Value* high = end;
-    for (const Condition& c : conditions_) {
-      const auto wide = [&](llvm::Value* v) { return b_.CreateZExt(v, word); };
-      llvm::Value* const offset = b_.CreateSExt(c.offset, word);
-      const auto raise = [&](llvm::Value* v) {
-        low = low != nullptr ? b_.CreateBinaryIntrinsic(in::smax, low, v) : v;
-      };
-      llvm::Value* limit = wide(c.limit);
-      llvm::Value* above = limit;
-      if (c.below) {
-        raise(b_.CreateNeg(offset));
-        if (c.signed_index)
-          above = b_.CreateBinaryIntrinsic(in::umin, limit, number(int64_t{1} << 31));
-      } else {
-        // Also not beyond 2^32, where it would be small again.
-        raise(b_.CreateSub(limit, offset));
-        above = number(int64_t{1} << 32);
-      }
-      high = b_.CreateBinaryIntrinsic(in::smin, high, b_.CreateSub(above, offset));
-    }
-    b_.CreateBr(head);
-
-    const auto repeat = [&](const Stretch& s) {
-      b_.SetInsertPoint(s.end);
-      llvm::Value* const next = b_.CreateAdd(s.x, number(s.lanes), "", true, true);
-      b_.CreateStore(next, at);
-      // One test in the loop: where this ends, the head looks again.
-      b_.CreateCondBr(b_.CreateICmpSLE(b_.CreateAdd(next, number(s.lanes), "", true, true), high),
-                      s.start, head);
-    };
-    repeat(cached);
+    b_.SetInsertPoint(r.before);
+    std::tie(r.first, r.end) = narrowed(x0, x1);
+    b_.CreateStore(r.first, r.at);
+    find_range(r);
+    b_.CreateBr(r.head);
     llvm::BasicBlock* fast = cached.start;
+    repeat(r, cached);
     if (streamed) {
-      repeat(*streamed);
+      repeat(r, *streamed);
       fast = block("past_caches");
       b_.SetInsertPoint(fast);
       // Blocks may have come out of step with the start of the row.
       llvm::Value* const steps =
-          b_.CreateAnd(b_.CreateSub(b_.CreateLoad(word, at), x0), number(int64_t{lanes} - 1));
+          b_.CreateAnd(b_.CreateSub(b_.CreateLoad(b_.getInt64Ty(), r.at), x0), number(lanes - 1));
       b_.CreateCondBr(b_.CreateAnd(streaming, b_.CreateICmpEQ(steps, number(0))), streamed->start,
                       cached.start);
     }
 
-    b_.SetInsertPoint(head);
-    llvm::Value* const here = b_.CreateLoad(word, at);
+    b_.SetInsertPoint(r.head);
+    llvm::Value* const here = b_.CreateLoad(b_.getInt64Ty(), r.at);
     llvm::BasicBlock* const choose = block("choose");
-    b_.CreateCondBr(b_.CreateICmpSLT(here, end), choose, done);
+    b_.CreateCondBr(b_.CreateICmpSLT(here, r.end), choose, done);
     b_.SetInsertPoint(choose);
-    const auto inside = [&](uint32_t count) {
-      llvm::Value* const below =
-          b_.CreateICmpSLE(b_.CreateAdd(here, number(count), "", true, true), high);
-      return low != nullptr ? b_.CreateAnd(below, b_.CreateICmpSGE(here, low)) : below;
-    };
     if (all_fast) {
       b_.CreateBr(fast);
-    } else if (rest) {
+    } else {
       llvm::BasicBlock* const not_all = block("not_all");
-      b_.CreateCondBr(inside(lanes), fast, not_all);
+      b_.CreateCondBr(inside(r, here, lanes), fast, not_all);
       b_.SetInsertPoint(not_all);
-      if (few)
-        b_.CreateCondBr(inside(few->lanes), few->start, rest->start);
-      else
+      if (repeatable_ && lanes > 1) go_back(r, here, cached);
+      if (few) {
+        b_.CreateCondBr(inside(r, here, few->lanes), few->start, rest->start);
+      } else if (rest) {
         b_.CreateBr(rest->start);
+      } else {
+        lanes_at(here, lanes_below(here, x1, unit));
+        b_.CreateStore(b_.CreateAdd(here, number(lanes), "", true, true), r.at);
+        b_.CreateBr(r.head);
+      }
       // Back to the head, and not on into what a whole block could do.
       for (const std::optional<Stretch>& s : {few, rest}) {
         if (!s) continue;
         b_.SetInsertPoint(s->end);
-        b_.CreateStore(b_.CreateAdd(s->x, number(s->lanes), "", true, true), at);
-        b_.CreateBr(head);
+        b_.CreateStore(b_.CreateAdd(s->x, number(s->lanes), "", true, true), r.at);
+        b_.CreateBr(r.head);
       }
-    } else {
-      llvm::BasicBlock* const slow = block("ragged_block");
-      b_.CreateCondBr(inside(lanes), fast, slow);
-      b_.SetInsertPoint(slow);
-      lanes_at(here, lanes_below(here, x1, unit));
-      b_.CreateStore(b_.CreateAdd(here, number(lanes), "", true, true), at);
-      b_.CreateBr(head);
     }
     b_.SetInsertPoint(done);
+  }
+
+  struct Row {
+    llvm::Value* x0 = nullptr;
+    llvm::Value* x1 = nullptr;
+    uint32_t unit = 1;
+    llvm::Value* at = nullptr;  // variable: the next lane
+    llvm::BasicBlock* before = nullptr;
+    llvm::BasicBlock* head = nullptr;  // where it is decided what comes next
+    llvm::Value* first = nullptr;      // the lanes of it that make a difference
+    llvm::Value* end = nullptr;
+    llvm::Value* low = nullptr;  // those among them for which all promises hold; null: from any on
+    llvm::Value* high = nullptr;
+  };
+  llvm::Value* number(int64_t n) { return llvm::ConstantInt::getSigned(b_.getInt64Ty(), n); }
+
+  void find_range(Row& r) {
+    r.high = r.end;
+    for (const Condition& c : conditions_) {
+      llvm::Type* const word = b_.getInt64Ty();
+      llvm::Value* const offset = b_.CreateSExt(c.offset, word);
+      llvm::Value* const limit = b_.CreateZExt(c.limit, word);
+      llvm::Value* above = limit;
+      llvm::Value* low = nullptr;
+      if (c.below) {
+        low = b_.CreateNeg(offset);
+        if (c.signed_index)
+          above = b_.CreateBinaryIntrinsic(in::umin, limit, number(int64_t{1} << 31));
+      } else {
+        // Also not beyond 2^32, where it would be small again.
+        low = b_.CreateSub(limit, offset);
+        above = number(int64_t{1} << 32);
+      }
+      r.low = r.low != nullptr ? b_.CreateBinaryIntrinsic(in::smax, r.low, low) : low;
+      r.high = b_.CreateBinaryIntrinsic(in::smin, r.high, b_.CreateSub(above, offset));
+    }
+  }
+
+  llvm::Value* inside(const Row& r, llvm::Value* here, uint32_t lanes) {
+    llvm::Value* const below =
+        b_.CreateICmpSLE(b_.CreateAdd(here, number(lanes), "", true, true), r.high);
+    return r.low != nullptr ? b_.CreateAnd(below, b_.CreateICmpSGE(here, r.low)) : below;
+  }
+
+  // The end of a stretch: the next block of the same kind. One test in the loop: where this ends,
+  // the head looks again.
+  void repeat(const Row& r, const Stretch& s) {
+    b_.SetInsertPoint(s.end);
+    llvm::Value* const next = b_.CreateAdd(s.x, number(s.lanes), "", true, true);
+    b_.CreateStore(next, r.at);
+    llvm::Value* const behind = b_.CreateAdd(next, number(s.lanes), "", true, true);
+    b_.CreateCondBr(b_.CreateICmpSLE(behind, r.high), s.start, r.head);
+  }
+
+  // Where less than a block is left of the range, a whole one that ends with the range, some of
+  // whose lanes run a second time.
+  void go_back(const Row& r, llvm::Value* here, const Stretch& s) {
+    llvm::Value* const back = b_.CreateSub(r.high, number(s.lanes), "", false, true);
+    llvm::Value* low = r.first;
+    if (r.low != nullptr) low = b_.CreateBinaryIntrinsic(in::smax, low, r.low);
+    llvm::Value* const some =
+        b_.CreateAnd(b_.CreateICmpSLT(here, r.high), b_.CreateICmpSGE(here, low));
+    llvm::BasicBlock* const again = block("overlap");
+    llvm::BasicBlock* const not_again = block("no_overlap");
+    b_.CreateCondBr(b_.CreateAnd(some, b_.CreateICmpSGE(back, low)), again, not_again);
+    b_.SetInsertPoint(again);
+    b_.CreateStore(back, r.at);
+    b_.CreateBr(s.start);
+    b_.SetInsertPoint(not_again);
   }
 
   llvm::Value* variable(llvm::Type* type) {
@@ -562,6 +561,7 @@ class BlockEmitter : public Environment {
   const Divergence* divergence_;
   LaneCode::Options options_;
   bool has_loops_;
+  bool repeatable_;
   llvm::Function& function_;
   std::array<uint32_t, 3> size_;
   std::array<llvm::Value*, 3> lid_ = {};
@@ -570,6 +570,7 @@ class BlockEmitter : public Environment {
   llvm::Value* wide_start_ = nullptr;
   llvm::BasicBlock* lane_end_ = nullptr;
   Hoister* hoister_ = nullptr;
+  Whole outer_;
   std::vector<Condition> conditions_;
   std::vector<Stream> streams_;
   std::optional<Narrow> narrow_;

@@ -26,7 +26,9 @@ struct BlockKernel {
   std::function<void(SiteRef, llvm::Value* lane, llvm::Value* value)> trapped;
   std::function<void(SiteRef, const MemoryRef&, llvm::Value* lane, llvm::Value* index)>
       out_of_bounds;
-  std::function<void(SiteRef, uint32_t weight)> poll;
+  std::function<void(SiteRef, llvm::Value* weight)> poll;  // i32
+  // How many trips of so many bits of weight may be made without asking, i32.
+  std::function<llvm::Value*(uint32_t weight_bits)> trips_left;
   // Whether a store is worth going past the caches, at the insertion point; null: never.
   std::function<llvm::Value*(ir::BufferId)> streams;
   // Not empty: after each block, which takes long enough to be asked for.
@@ -41,7 +43,10 @@ void emit_blocks(Builder& builder, const BlockKernel& kernel, const check::Check
 
 // A lane's workgroup makes no difference to it.
 bool may_merge(const check::CheckedProgram& phase);
-// Of one lane, in about a nanosecond.
-double estimated_cost(const check::CheckedProgram& phase, uint32_t lanes);
+struct Cost {
+  double lane = 1;       // in about a nanosecond
+  bool guessed = false;  // it has loops of unknown length
+};
+Cost estimated_cost(const check::CheckedProgram& phase, uint32_t lanes);
 
 }  // namespace vyre::codegen

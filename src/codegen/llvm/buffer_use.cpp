@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/llvm/buffer_use.hpp"
 
+#include <algorithm>
+
 namespace vyre::codegen {
 
 using namespace ir;
-
-namespace {
 
 bool combines(AtomicOp op) {
   switch (op) {
@@ -24,8 +24,6 @@ bool combines(AtomicOp op) {
   }
   return false;
 }
-
-}  // namespace
 
 std::vector<BufferUse> buffer_uses(const check::CheckedProgram& segment) {
   const Program& p = segment.program;
@@ -74,6 +72,55 @@ std::vector<BufferUse> buffer_uses(const check::CheckedProgram& segment) {
     if (a.stores == 0 && a.one_op && is_integer(p.buffers[b].element)) uses[b].combines = a.op;
   }
   return uses;
+}
+
+bool repeatable(const check::CheckedProgram& phase) {
+  const Program& p = phase.program;
+  struct Use {
+    bool read = false;
+    bool written = false;
+  };
+  std::vector<Use> buffers(p.buffers.size());
+  std::vector<Use> locals(p.locals.size());  // parameters; arrays are a lane's own
+  const auto use = [&](Memory m) -> Use* {
+    if (m.kind == Memory::Kind::Buffer) return &buffers[m.index];
+    return m.kind == Memory::Kind::Local ? &locals[m.index] : nullptr;
+  };
+  const auto reads = [&](Memory m) {
+    if (Use* const u = use(m)) u->read = true;
+  };
+  for (const Stmt& s : p.stmts) {
+    if (std::holds_alternative<Trap>(s) || std::holds_alternative<AsyncCopy>(s)) return false;
+    const auto* store = std::get_if<Store>(&s);
+    if (store == nullptr) continue;
+    if (Use* const u = use(store->memory)) u->written = true;
+    if (store->op) reads(store->memory);
+  }
+  for (const Expr& e : p.exprs) {
+    if (std::holds_alternative<Atomic>(e) || std::holds_alternative<Subgroup>(e)) return false;
+    if (const auto* load = std::get_if<Load>(&e)) reads(load->memory);
+    if (const auto* load = std::get_if<UniformLoad>(&e)) reads(load->memory);
+  }
+  // What a function does with a parameter it does with the argument, through any number of calls.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Expr& e : p.exprs) {
+      const auto* call = std::get_if<Call>(&e);
+      if (call == nullptr) continue;
+      const auto params = p.params(p[call->fn].params);
+      const auto args = p.arguments(call->args);
+      for (size_t k = 0; k < args.size(); ++k) {
+        const Memory* const m = std::get_if<Memory>(&args[k]);
+        Use* const u = m != nullptr ? use(*m) : nullptr;
+        if (u == nullptr) continue;
+        const Use& inner = locals[params[k].index()];
+        changed = changed || (inner.read && !u->read) || (inner.written && !u->written);
+        u->read = u->read || inner.read;
+        u->written = u->written || inner.written;
+      }
+    }
+  }
+  return std::ranges::none_of(buffers, [](const Use& u) { return u.read && u.written; });
 }
 
 bool overwrites(const check::CheckedProgram& phase, BufferId shared) {

@@ -17,8 +17,15 @@ struct BufferUse {
   bool stored_once = false;
 };
 
+// Values can be combined in any order and in any groups.
+bool combines(ir::AtomicOp op);
+
 // By buffer.
 std::vector<BufferUse> buffer_uses(const check::CheckedProgram& segment);
+
+// Whether a lane can run twice and leave what it leaves when it runs once: it looks at nothing that
+// the phase writes.
+bool repeatable(const check::CheckedProgram& phase);
 
 // Whether the lanes of a workgroup write all of a shared buffer in the phase and look at nothing
 // that was in it before.

@@ -39,10 +39,10 @@ Divergence::Divergence(const check::CheckedProgram& checked, BlockShape shape, O
   } while (changed_);
 }
 
-Divergence::LoopKinds Divergence::loop_kinds() const {
+Divergence::LoopKinds Divergence::loop_kinds(const std::vector<bool>& left_out) const {
   LoopKinds kinds;
   for (size_t i = 0; i < loop_.size(); ++i) {
-    if (!loop_[i]) continue;
+    if (!loop_[i] || (!left_out.empty() && left_out[i])) continue;
     const auto* loop = std::get_if<For>(&p_.stmts[i]);
     (loop != nullptr && stays_together(*loop) ? kinds.together : kinds.apart) = true;
   }

@@ -39,11 +39,14 @@ class Divergence {
   // Divergent loops in which lanes stay together but for the last trips: from a lane's number on to
   // the same end, in the same steps.
   [[nodiscard]] bool stays_together(const ir::For& loop) const;
+  // Lanes may jump out of it, or end in it.
+  [[nodiscard]] bool may_leave(ir::Block block) const;
   struct LoopKinds {
     bool together = false;
     bool apart = false;  // lanes that take few trips wait for those that take many
   };
-  [[nodiscard]] LoopKinds loop_kinds() const;
+  // Of all loops but those that are left out, by statement; an empty list leaves out none.
+  [[nodiscard]] LoopKinds loop_kinds(const std::vector<bool>& left_out = {}) const;
 
  private:
   void walk(ir::Block block, uint32_t depth);
@@ -54,7 +57,6 @@ class Divergence {
   void end_lanes(bool some);
   void assign(ir::LocalId local, bool value_varies, uint32_t depth);
   [[nodiscard]] bool counts_lanes(ir::ExprId id) const;
-  [[nodiscard]] bool may_leave(ir::Block block) const;
   [[nodiscard]] bool varies_when_loaded(ir::Memory memory, ir::ExprId index) const;
 
   const check::CheckedProgram& c_;

@@ -171,7 +171,9 @@ TEST(Divergence, Functions) {
 TEST(BlockShapes, ByWhatAPhaseDoes) {
   const auto shape_of = [](std::string_view statements, bool checked = false) {
     const Subject s(statements);
-    return choose_shape(s.program, std::vector<bool>(s.program.program.buffers.size()), checked);
+    return choose_shape(s.program, std::vector<bool>(s.program.program.buffers.size()),
+                        buffer_uses(s.program), checked)
+        .block;
   };
   EXPECT_EQ(shape_of("  b[gid.x] = a[gid.x];\n").lanes, 32U);
   EXPECT_FALSE(shape_of("  b[gid.x] = a[gid.x];\n").packed);

@@ -104,7 +104,7 @@ std::vector<Row> rows() {
        {"call.*exp", "v(mul|add|fmadd[0-9]*)ss"}},
       {"heat", example("heat"), {"vaddps.*%ymm", "vmulps.*%ymm"}, {"vfm", "v(mul|add)ss"}},
       {"moving_average", example("moving_average"), {"vaddps.*%ymm"}, {"vfm"}},
-      {"life", example("life"), {"vpaddd.*%ymm"}, {}},
+      {"life", example("life"), {"vpaddw.*%ymm"}, {}},
       {"matmul", example("matmul"), {"vfmadd.*ps.*%ymm"}, {"vfmadd.*ss"}},
       {"scan", example("scan"), {"vpaddd.*%ymm"}, {"lock"}},
       {"filter", example("filter"), {"vpaddd.*%ymm"}, {}},

@@ -152,6 +152,43 @@ Val LaneCode::condition(ExprId id) {
   return math_.binary(e->op, type_of_expr(e->left), x, y, type_of_expr(e->right));
 }
 
+// It takes less than to ask whether a lane wants it, and nobody sees it being done for others.
+bool LaneCode::quickly_done(ExprId id, uint32_t& nodes) const {
+  constexpr uint32_t kMostNodes = 24;
+  if (++nodes > kMostNodes) return false;
+  const auto parts = [&] {
+    bool all = true;
+    for_each_operand(p(), p()[id], [&](ExprId e) { all = all && quickly_done(e, nodes); });
+    return all;
+  };
+  return match(
+      p()[id], [](const IntLiteral&) { return true; }, [](const FloatLiteral&) { return true; },
+      [](const BoolLiteral&) { return true; }, [](const LocalRef&) { return true; },
+      [](const ConstRef&) { return true; }, [](const BuiltinRef&) { return true; },
+      [](const Len&) { return true; },
+      [&](const Load& e) {
+        // Lanes side by side, as far as one can see.
+        const auto in_row = [&](ExprId i, auto&& self) -> bool {
+          if (!d().varies(i)) return true;
+          if (const auto* sum = std::get_if<Binary>(&p()[i]))
+            return (sum->op == BinaryOp::Add || sum->op == BinaryOp::Sub) &&
+                   self(sum->left, self) && self(sum->right, self);
+          return std::holds_alternative<LocalRef>(p()[i]) ||
+                 std::holds_alternative<BuiltinRef>(p()[i]);
+        };
+        return in_row(e.index, in_row) && parts();
+      },
+      [&](const Unary&) { return parts(); },
+      [&](const Binary& e) {
+        return e.op != BinaryOp::Div && e.op != BinaryOp::Rem && parts();
+      },
+      [&](const Cast&) { return parts(); }, [&](const Bitcast&) { return parts(); },
+      [&](const IntrinsicCall& e) { return e.op < Intrinsic::Exp && parts(); },
+      [](const Atomic&) { return false; }, [](const Subgroup&) { return false; },
+      [](const UniformLoad&) { return false; }, [](const Call&) { return false; },
+      [](const Poison&) { return false; });
+}
+
 Val LaneCode::lazy(const Binary& e, bool as_condition) {
   const auto part = [&](ExprId id) { return as_condition ? condition(id) : value(id); };
   const bool is_or = e.op == BinaryOp::LogicalOr;
@@ -184,6 +221,12 @@ Val LaneCode::lazy(const Binary& e, bool as_condition) {
     phi->addIncoming(right.v, end);
     if (mask_ != before) mask_ = merged_mask(before, from, mask_, end);
     return {phi, right.varying};
+  }
+  if (uint32_t nodes = 0; !options_.checked && quickly_done(e.right, nodes)) {
+    const Val right = value(e.right);
+    return {is_or ? b_.CreateOr(left.v, math_.splat(right))
+                  : b_.CreateAnd(left.v, math_.splat(right)),
+            true};
   }
   // Lanes for which the left side decides take no part in the right one.
   llvm::Value* const before = mask_;

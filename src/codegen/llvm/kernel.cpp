@@ -55,11 +55,8 @@ class KernelEmitter {
     begin();
     for (size_t i = 0; i < phases_.count(); ++i) prepare_phase(i);
     lay_out_scratch();
-    // Blocks of many lanes combine what they have before.
-    const bool some_scalar =
-        std::ranges::any_of(plans_, [](const Phase& x) { return x.shape.lanes == 1; });
     std::optional<OwnCopies> copies;
-    if (!target_.checked && some_scalar) copies.emplace(program_, uses_, scratch_bytes_);
+    if (!target_.checked) copies.emplace(program_, uses_, scratch_bytes_);
     if (copies && copies->empty()) copies.reset();
     if (copies) copies->enter(b_, memories_, grid_, scratch_, worker_);
     groups();
@@ -72,6 +69,8 @@ class KernelEmitter {
     }
     if (phases_.cut() == nullptr && plans_[0].needed.one && plans_[0].merges)
       info.flags |= device::KernelInfo::kOneGroup;
+    // Phases in a loop are counted once.
+    if (cost_guessed_ || loops_ != 0) info.flags |= device::KernelInfo::kCostGuessed;
     info.scratch_bytes = scratch_bytes_;
     info.cost = static_cast<uint32_t>(std::clamp(group_cost() / lanes_per_group(), 1.0, 1e9));
     return info;
@@ -81,6 +80,7 @@ class KernelEmitter {
   struct Phase {
     const check::CheckedProgram* program = nullptr;
     BlockShape shape;
+    std::vector<bool> one_by_one;
     std::optional<Divergence> divergence;
     bool merges = false;  // lanes of several workgroups may be one row
     LanesNeeded needed;
@@ -149,17 +149,31 @@ class KernelEmitter {
     return own;
   }
 
+  [[nodiscard]] std::vector<BufferUse> uses_in(size_t phase) const {
+    if (phases_.cut() == nullptr) return uses_;
+    std::vector<BufferUse> uses;
+    for (const plan::Argument& a : phases_.cut()->segments[phase].arguments)
+      uses.push_back(a.kind == plan::Argument::Kind::Source ? uses_[a.index] : BufferUse{});
+    return uses;
+  }
+
   void prepare_phase(size_t i) {
     Phase phase;
     phase.program = &phases_.program(i);
     if (!target_.checked) phase.needed = lanes_needed(*phase.program);
-    if (!phase.needed.one)
-      phase.shape =
-          choose_shape(*phase.program, own_memory(i), target_.checked, target_.wide_vectors);
+    if (!phase.needed.one) {
+      PhaseShape chosen =
+          choose_shape(*phase.program, own_memory(i), uses_in(i), target_.checked,
+                       target_.wide_vectors);
+      phase.shape = chosen.block;
+      phase.one_by_one = std::move(chosen.one_by_one);
+    }
     phase.divergence.emplace(*phase.program, phase.shape,
                              Divergence::Options{.accesses_end = target_.checked});
     phase.merges = phases_.cut() == nullptr && !phase.shape.packed && may_merge(*phase.program);
-    phase.cost = estimated_cost(*phase.program, phase.shape.lanes);
+    const Cost cost = estimated_cost(*phase.program, phase.shape.lanes);
+    phase.cost = cost.lane;
+    cost_guessed_ = cost_guessed_ || cost.guessed;
     if (phase.needed.one) phase.cost /= lanes_per_group();
     plans_.push_back(std::move(phase));
   }
@@ -598,7 +612,13 @@ class KernelEmitter {
                      m.length, i, m.argument);
             },
         .poll = [&, index](SiteRef site,
-                           uint32_t weight) { poll(phases_.site(index, site), weight); },
+                           llvm::Value* weight) { poll(phases_.site(index, site), weight); },
+        .trips_left =
+            [&](uint32_t weight_bits) {
+              llvm::Value* const left = b_.CreateLoad(b_.getInt32Ty(), polls_left_);
+              return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax,
+                                              b_.CreateLShr(left, weight_bits), b_.getInt32(1));
+            },
         .streams = [&](BufferId id) { return streams(id); },
         .block_done = block_done,
     };
@@ -607,7 +627,10 @@ class KernelEmitter {
                  .checked = target_.checked,
                  .half_conversions = target_.half_conversions,
                  .cheap_masks = target_.cheap_masks,
-                 .test = phase.needed.test},
+                 .test = phase.needed.test,
+                 .jumps_over_accesses = phase.shape.lanes == 1,
+                 .splits_loops = true,
+                 .one_by_one = phase.one_by_one.empty() ? nullptr : &phase.one_by_one},
                 wx, run, phase.needed.one);
   }
 
@@ -648,9 +671,10 @@ class KernelEmitter {
     b_.SetInsertPoint(after);
   }
 
-  void poll(uint32_t site, uint32_t by = 1) {
+  void poll(uint32_t site, uint32_t by = 1) { poll(site, b_.getInt32(by)); }
+  void poll(uint32_t site, llvm::Value* by) {
     llvm::Type* const word = b_.getInt32Ty();
-    llvm::Value* const left = b_.CreateSub(b_.CreateLoad(word, polls_left_), b_.getInt32(by));
+    llvm::Value* const left = b_.CreateSub(b_.CreateLoad(word, polls_left_), by);
     b_.CreateStore(left, polls_left_);
     llvm::BasicBlock* const ask = block("ask");
     llvm::BasicBlock* const on = block("on");
@@ -701,6 +725,7 @@ class KernelEmitter {
   uint64_t scratch_bytes_ = 0;
   uint32_t copies_ = 0;
   uint32_t loops_ = 0;
+  bool cost_guessed_ = false;
 };
 
 }  // namespace

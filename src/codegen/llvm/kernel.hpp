@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "codegen/llvm/buffer_use.hpp"
 #include "codegen/llvm/llvm_ir.hpp"
 #include "codegen/llvm/phases.hpp"
 #include "device/kernel.hpp"
@@ -24,10 +25,15 @@ struct HostTarget {
 device::KernelInfo emit_kernel(llvm::Module& module, const plan::Segment& segment,
                                const Phases& phases, uint32_t number, const HostTarget& target);
 
+struct PhaseShape {
+  BlockShape block;
+  // By statement: ifs that few lanes take and in which these come one after the other. Empty: none.
+  std::vector<bool> one_by_one;
+};
 // Lanes of a block in which a phase is run, by what it does. `own`, by buffer: memory that no other
-// thread sees.
-BlockShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
-                        bool checked, bool wide_vectors = true);
+// thread sees. `uses`, by buffer: what its segment does with it.
+PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
+                        const std::vector<BufferUse>& uses, bool checked, bool wide_vectors = true);
 
 inline constexpr uint32_t kSubgroupLanes = 32;
 

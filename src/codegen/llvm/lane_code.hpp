@@ -71,6 +71,10 @@ class Environment {
                              llvm::Value* index) = 0;
   // In each trip of a loop without a known end; `weight`: about how long a trip is.
   virtual void poll(SiteRef site, uint32_t weight) = 0;
+  // Instead, for loops that ask after many trips: how many of them at most (i64), where a trip
+  // weighs 2^weight_bits; and after so many (i64).
+  virtual llvm::Value* trips_left(uint32_t weight_bits);
+  virtual void poll_trips(SiteRef site, llvm::Value* trips, uint32_t weight_bits);
   // A block at the end of the lane's (or the block's) code.
   virtual llvm::BasicBlock* lane_end() = 0;
   // First lane of the block along x, as i32, to which Val::offset is added.
@@ -87,6 +91,10 @@ class Environment {
   virtual bool streams(ir::BufferId id, llvm::Value* offset) = 0;
   // Lanes with start + offset + k below the limit, or equal to it, are all that make a difference.
   virtual void only_lanes(llvm::Value* offset, llvm::Value* limit, bool equal) = 0;
+  // From here on a block of one lane, the one with this number in the block (i32), until
+  // leave_lane().
+  virtual void enter_lane(llvm::Value* lane);
+  virtual void leave_lane();
   // Only where each lane is a thread of its own; elsewhere such barriers are cut by the plan.
   virtual void workgroup_barrier();
 };
@@ -112,6 +120,9 @@ class LaneCode {
     // One lane's accesses that may be out of bounds are jumped over, and not sent to another
     // address: where a jump costs less than an access, or memories have addresses of their own.
     bool jumps_over_accesses = false;
+    bool splits_loops = false;  // see loop_split.cpp
+    // By statement of the program: PhaseShape::one_by_one.
+    const std::vector<bool>* one_by_one = nullptr;
   };
   LaneCode(Builder& builder, Environment& environment, const check::CheckedProgram& program,
            const Divergence& divergence, const Options& options);
@@ -149,6 +160,8 @@ class LaneCode {
     llvm::Value* returned = nullptr;  // then: those that have
   };
 
+  struct SplitLoop;
+
   // Statements that may be emitted a second time so that full blocks need no mask.
   static constexpr uint32_t kMostRepeated = 400;
 
@@ -165,6 +178,12 @@ class LaneCode {
   void tell_test(const ir::If& s);
   void emit_uniform_if(llvm::Value* condition, const ir::If& s);
   void emit_divergent_if(Val condition, const ir::If& s);
+  // Not for the lanes together but for one after the other.
+  void emit_one_by_one(std::span<const ir::StmtId> items, llvm::Value* lanes_in);
+  [[nodiscard]] bool comes_one_by_one(ir::StmtId id) const {
+    return wide() && frames_.size() == 1 && options_.one_by_one != nullptr &&
+           (*options_.one_by_one)[id.index()];
+  }
   // Runs `body` under the mask if it has a lane; returns the mask afterwards.
   llvm::Value* under_mask(llvm::Value* mask, llvm::function_ref<void()> body);
   void emit_for(const ir::For& s, ir::StmtId id);
@@ -177,7 +196,16 @@ class LaneCode {
                              const Val& step, llvm::Value* variable, bool polls);
   // Asks whether to go on, after a trip that was emitted since there were so many instructions.
   void poll_trip(ir::StmtId id, uint64_t instructions_before);
+  [[nodiscard]] uint64_t trip_weight(uint64_t instructions_before) const;
   [[nodiscard]] uint64_t instructions() const;
+  // Loops whose accesses are tested before they start (loop_split.cpp).
+  [[nodiscard]] bool can_split(const ir::For& s, ir::Type type) const;
+  void emit_split_for(const ir::For& s, ir::StmtId id, const Val& first, const Val& last,
+                      const Val& step, std::optional<uint64_t> trips, bool polls);
+  // Where a row of lanes starts whose index is `index` (and what `start` says), if the loops around
+  // are split so that it is inside; null if not.
+  llvm::Value* split_index(llvm::Value* index, llvm::Value* start, const MemoryRef& m,
+                           ir::Type index_type);
   struct LanesOfLoop;
   LanesOfLoop enter_divergent(llvm::Value* first_lanes, ir::Block body);
   void leave_divergent(const LanesOfLoop& lanes);
@@ -196,6 +224,7 @@ class LaneCode {
   Val condition(ir::ExprId id);
   std::optional<bool> promised(const ir::Binary& e, const Val& x, const Val& y);
   Val lazy(const ir::Binary& e, bool as_condition);
+  bool quickly_done(ir::ExprId id, uint32_t& nodes) const;
   Val workgroup_load(ir::ExprId id, const ir::UniformLoad& e);
   Val call(const ir::Call& e);
   Val call_body(Frame frame, ir::FnId fn);
@@ -256,6 +285,9 @@ class LaneCode {
   llvm::Value* atomic_scalar(const MemoryRef& m, const ir::Atomic& e, llvm::Value* address,
                              llvm::Value* a, llvm::Value* b, bool used);
   llvm::Value* combine(const MemoryRef& m, const ir::Atomic& e, llvm::Value* wide, llvm::Value* a);
+  // Of all lanes, in the worker's own copy if there is one.
+  void combine_lanes(const MemoryRef& m, const ir::Atomic& e, const Val& index,
+                     ir::Type index_type, const Val& operand, llvm::Value* lanes_in);
   llvm::Value* reduced(ir::AtomicOp op, ir::Type type, llvm::Value* values);
   // Runs `body(lane number)` for each lane of the mask; an exit in the middle is not possible.
   void for_each_lane(llvm::Value* mask, llvm::function_ref<void(llvm::Value*)> body);
@@ -306,6 +338,9 @@ class LaneCode {
   uint32_t parted_ = 0;          // divergent constructs around the insertion point
   llvm::Value* turn_ = nullptr;  // the lane whose turn it is, where they come one by one
   llvm::Value* sink_ = nullptr;  // where stores go that do not happen
+  std::optional<Divergence> one_lane_;  // for emit_one_by_one()
+  std::vector<SplitLoop*> splits_;
+  bool no_splits_ = false;       // in trips that are left over
   uint64_t trips_ = 1;           // of the loops around, as far as they are known
   uint32_t copies_ = 0;          // statements emitted a second time for full masks
 };

@@ -91,6 +91,11 @@ void LaneCode::emit_for(const For& s, StmtId id) {
   if (!polls) trips_ *= std::max<uint64_t>(1, *trips);
 
   const bool divergent = wide() && d().diverges(id);
+  if (!divergent && can_split(s, type)) {
+    emit_split_for(s, id, first, last, step, trips, polls);
+    trips_ = outer_trips;
+    return;
+  }
   const bool varying = divergent && first.varying;
   llvm::Type* const stored = shaped(type, varying);
   llvm::Value* const variable = new_variable(stored);
@@ -158,11 +163,15 @@ uint64_t LaneCode::instructions() const {
   return b_.GetInsertBlock()->getParent()->getInstructionCount();
 }
 
-void LaneCode::poll_trip(StmtId id, uint64_t instructions_before) {
+uint64_t LaneCode::trip_weight(uint64_t instructions_before) const {
   constexpr uint64_t kInstructionsPerUnit = 16;
   constexpr uint64_t kMostUnits = 1U << 14;
   const uint64_t units = (instructions() - instructions_before) / kInstructionsPerUnit;
-  env_.poll({{}, id}, static_cast<uint32_t>(std::clamp<uint64_t>(units, 1, kMostUnits)));
+  return std::clamp<uint64_t>(units, 1, kMostUnits);
+}
+
+void LaneCode::poll_trip(StmtId id, uint64_t instructions_before) {
+  env_.poll({{}, id}, static_cast<uint32_t>(trip_weight(instructions_before)));
 }
 
 llvm::Value* LaneCode::emit_together(const For& s, StmtId id, const Val& first, const Val& last,

@@ -178,9 +178,14 @@ Val LaneCode::load(Memory m, ExprId index, SiteRef site, bool proved) {
 Val LaneCode::load_scalar(const MemoryRef& m, const Val& index, Type index_type, SiteRef site,
                           bool proved) {
   llvm::Type* const type = element_type(m.element, b_.getContext());
-  llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
-  llvm::Value* address = element_address(m, wide_index(index.v, index_type));
+  llvm::Value* address = nullptr;
   const auto access = [&] { return mark(m, b_.CreateAlignedLoad(type, address, align_of(m))); };
+  if (llvm::Value* const i = proved ? nullptr : split_index(index.v, nullptr, m, index_type)) {
+    address = element_address(m, i);
+    return {finish_load(m, access()), false};
+  }
+  llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
+  address = element_address(m, wide_index(index.v, index_type));
   if (inside != nullptr && options_.jumps_over_accesses)
     return {finish_load(m, jumped_over(inside, access)), false};
   if (inside != nullptr)
@@ -242,7 +247,10 @@ llvm::Value* LaneCode::unmasked_row(const MemoryRef& m, const Val& index, Type i
   if (mask_ != nullptr || options_.checked) return nullptr;
   const auto* const k = llvm::dyn_cast<llvm::ConstantInt>(index.offset);
   if (proved && (k == nullptr || !k->isZero())) return address;
-  if (!proved && !env_.ensure_below(index.offset, m.length, is_signed(index_type))) return nullptr;
+  if (!proved && !env_.ensure_below(index.offset, m.length, is_signed(index_type))) {
+    llvm::Value* const i = split_index(index.offset, env_.wide_start(), m, index_type);
+    return i != nullptr ? element_address(m, i) : nullptr;
+  }
   // What does not change from block to block comes first, so that it is added once.
   llvm::Type* const element = element_type(m.element, b_.getContext());
   llvm::Value* const base =
@@ -343,10 +351,16 @@ void LaneCode::store_at(const MemoryRef& m, Memory source, Val index, Type index
                         SiteRef site, bool proved) {
   llvm::Type* const element = element_type(m.element, b_.getContext());
   if (!wide()) {
-    llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
-    llvm::Value* address = element_address(m, wide_index(index.v, index_type));
+    llvm::Value* address = nullptr;
     llvm::Value* const raw = math_.narrow(m.element, v.v);
     const auto access = [&] { return mark(m, b_.CreateAlignedStore(raw, address, align_of(m))); };
+    if (llvm::Value* const i = proved ? nullptr : split_index(index.v, nullptr, m, index_type)) {
+      address = element_address(m, i);
+      access();
+      return;
+    }
+    llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
+    address = element_address(m, wide_index(index.v, index_type));
     if (inside != nullptr && options_.jumps_over_accesses) {
       jumped_over(inside, access);
       return;

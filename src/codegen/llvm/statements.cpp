@@ -11,6 +11,19 @@ void Environment::workgroup_barrier() {
   VYRE_CHECK(!"a workgroup barrier is cut by the plan");
 }
 
+llvm::Value* Environment::trips_left(uint32_t) {
+  VYRE_CHECK(!"loops are not split here");
+  return nullptr;
+}
+void Environment::poll_trips(SiteRef, llvm::Value*, uint32_t) {
+  VYRE_CHECK(!"loops are not split here");
+}
+
+void Environment::enter_lane(llvm::Value*) {
+  VYRE_CHECK(!"a lane is a thread of its own");
+}
+void Environment::leave_lane() {}
+
 LaneCode::LaneCode(Builder& builder, Environment& environment, const check::CheckedProgram& program,
                    const Divergence& divergence, const Options& options)
     : b_(builder),
@@ -164,8 +177,19 @@ void LaneCode::emit_stmt(StmtId id) {
         else
           value(s.value);
       },
-      [&](const If& s) { emit_if(s, id); }, [&](const For& s) { emit_for(s, id); },
-      [&](const While& s) { emit_while(s, id); },
+      [&](const If& s) { emit_if(s, id); },
+      [&](const For& s) {
+        if (comes_one_by_one(id))
+          emit_one_by_one(std::span(&id, 1), mask_or_all());
+        else
+          emit_for(s, id);
+      },
+      [&](const While& s) {
+        if (comes_one_by_one(id))
+          emit_one_by_one(std::span(&id, 1), mask_or_all());
+        else
+          emit_while(s, id);
+      },
       [&](const Break&) {
         Loop& loop = frame().loops.back();
         if (loop.skipped == nullptr)
@@ -326,7 +350,10 @@ void LaneCode::emit_if(const If& s, StmtId id) {
   if (options_.test == id && frames_.size() == 1) tell_test(s);
   const Val c = condition(s.condition);
   if (terminated()) return;
-  if (c.varying)
+  if (c.varying && comes_one_by_one(id))
+    emit_one_by_one(p().items(s.then_block),
+                    mask_ != nullptr ? b_.CreateAnd(mask_, c.v) : c.v);
+  else if (c.varying)
     emit_divergent_if(c, s);
   else
     emit_uniform_if(c.v, s);

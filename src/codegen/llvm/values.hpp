@@ -36,6 +36,7 @@ class Arithmetic {
   Arithmetic(Builder& builder, uint32_t lanes, bool half_conversions)
       : b_(builder), lanes_(lanes), half_conversions_(half_conversions) {}
 
+  void set_lanes(uint32_t lanes) { lanes_ = lanes; }
   [[nodiscard]] llvm::Value* splat(const Val& value) const;
   // Both as vectors if one of them is.
   bool align(Val& a, Val& b) const;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/llvm/hoister.hpp"
+
+#include <llvm/IR/IntrinsicInst.h>
+
+#include "codegen/llvm/lane_code.hpp"
+
+namespace vyre::codegen {
+
+namespace in = llvm::Intrinsic;
+
+namespace {
+
+constexpr uint32_t kMostDepth = 16;
+
+bool movable(const llvm::Instruction& i) {
+  if (const auto* b = llvm::dyn_cast<llvm::BinaryOperator>(&i)) {
+    switch (b->getOpcode()) {
+      case llvm::Instruction::UDiv:
+      case llvm::Instruction::SDiv:
+      case llvm::Instruction::URem:
+      case llvm::Instruction::SRem: return llvm::isa<llvm::SelectInst>(b->getOperand(1));
+      default: return true;
+    }
+  }
+  if (llvm::isa<llvm::CastInst, llvm::SelectInst, llvm::CmpInst, llvm::FreezeInst,
+                llvm::GetElementPtrInst>(i))
+    return true;
+  // Addresses that a test has chosen are good everywhere, and what nobody writes stays the same.
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
+    return load->hasMetadata(kSteady) ||
+           (load->hasMetadata(llvm::LLVMContext::MD_invariant_load) &&
+            llvm::isa<llvm::SelectInst>(load->getPointerOperand()));
+  if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i))
+    return call->getIntrinsicID() == in::umin || call->getIntrinsicID() == in::umax ||
+           call->getIntrinsicID() == in::smin || call->getIntrinsicID() == in::smax ||
+           call->getIntrinsicID() == in::usub_sat;
+  return false;
+}
+
+}  // namespace
+
+llvm::Value* Hoister::hoist(llvm::Value* v, uint32_t depth) {
+  auto* const i = llvm::dyn_cast<llvm::Instruction>(v);
+  if (i == nullptr || outside_.contains(i->getParent())) return v;
+  if (const auto found = done_.find(v); found != done_.end()) return found->second;
+  if (depth > kMostDepth || !movable(*i)) return nullptr;
+  llvm::SmallVector<llvm::Value*, 4> operands;
+  for (llvm::Value* const operand : i->operands()) {
+    llvm::Value* const there = hoist(operand, depth + 1);
+    if (there == nullptr) return nullptr;
+    operands.push_back(there);
+  }
+  llvm::Instruction* const copy = i->clone();
+  for (unsigned k = 0; k < operands.size(); ++k) copy->setOperand(k, operands[k]);
+  copy->insertInto(to_, to_->end());
+  done_[v] = copy;
+  return copy;
+}
+
+}  // namespace vyre::codegen
