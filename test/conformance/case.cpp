@@ -114,7 +114,7 @@ std::vector<uint64_t> random_values(Type type, size_t count, uint64_t seed) {
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const auto part : {file_cases, operator_cases, maths_cases, storage_cases, atomic_cases,
-                          subgroup_cases, bounds_cases, checked_cases, grid_cases})
+                          subgroup_cases, bounds_cases, checked_cases, loop_cases, grid_cases})
     std::ranges::move(part(), std::back_inserter(all));
   return all;
 }

@@ -92,6 +92,7 @@ std::vector<Case> atomic_cases();    // atomics
 std::vector<Case> subgroup_cases();  // subgroup operations
 std::vector<Case> bounds_cases();    // accesses out of bounds
 std::vector<Case> checked_cases();   // the same in checked mode
+std::vector<Case> loop_cases();      // loops that reach into memory and beyond it
 std::vector<Case> grid_cases();      // shapes of grids, workgroups and buffers
 std::vector<Case> all_cases();
 

@@ -264,5 +264,65 @@ TEST(KernelFloatingPoint, ComesAndGoes) {
 #endif
 }
 
+// The cores that the helper of a pool of two may use, in the next job that it takes part in.
+class Placed {
+ public:
+  explicit Placed(Pool& pool) : pool_(pool) {}
+  cpu_set_t next(const cpu_set_t* give = nullptr) {
+    give_ = give;
+    there_.store(false);
+    while (!there_.load()) {
+      std::this_thread::sleep_for(2ms);  // longer than a helper waits before it sleeps
+      pool_.run(
+          [](void* context, uint32_t worker) {
+            auto& me = *static_cast<Placed*>(context);
+            if (worker == 0) return me.wait();
+            ::sched_getaffinity(0, sizeof(me.mine_), &me.mine_);
+            if (me.give_ != nullptr) ::sched_setaffinity(0, sizeof(*me.give_), me.give_);
+            me.there_.store(true);
+          },
+          this, kBig);
+    }
+    return mine_;
+  }
+
+ private:
+  void wait() const {
+    for (int i = 0; i < 1000 && !there_.load(); ++i) std::this_thread::sleep_for(10us);
+  }
+  Pool& pool_;
+  const cpu_set_t* give_ = nullptr;
+  cpu_set_t mine_ = {};
+  std::atomic<bool> there_ = false;
+};
+
+TEST(Pool, HelpersStayAwayFromTheCoreOfTheirOwner) {
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(all), &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "one core";
+  int core = 0;
+  while (!CPU_ISSET(core, &all)) ++core;
+  Pool pool({.workers = 2});
+  ASSERT_TRUE(pool.try_own());
+  Placed placed(pool);
+  placed.next();
+  cpu_set_t here;
+  CPU_ZERO(&here);
+  CPU_SET(core, &here);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(here), &here), 0);
+  placed.next();
+  cpu_set_t expected = all;
+  CPU_CLR(core, &expected);
+  const cpu_set_t helper = placed.next();
+  EXPECT_TRUE(CPU_EQUAL(&helper, &expected));
+
+  // Somebody else says where it may be: that stays, also if it is the core of the owner.
+  placed.next(&here);
+  const cpu_set_t given = placed.next();
+  EXPECT_TRUE(CPU_EQUAL(&given, &here));
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(all), &all), 0);
+  pool.disown();
+}
+
 }  // namespace
 }  // namespace vyre::backend::cpu

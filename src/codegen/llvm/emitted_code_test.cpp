@@ -111,6 +111,15 @@ std::vector<Row> rows() {
       // One operation of the bus for a whole workgroup, none for shared memory.
       {"sum", example("sum"), {"vaddps.*%ymm"}, {"lock"}},
       {"reach", example("reach"), {"lock"}, {}},
+      // Nodes are looked at in vectors, and those that match come one by one.
+      {"frontier",
+       "program frontier {\n  workgroup 64;\n  uniform level : u32[1];\n  in row : u32[];\n"
+       "  in col : u32[];\n  inout depth : u32[];\n  over len(depth);\n"
+       "  if atomic_load(depth[gid.x]) == level[0] {\n"
+       "    for e in row[gid.x] .. row[gid.x + 1] {\n"
+       "      atomic_min(depth[col[e]], level[0] + 1);\n    }\n  }\n}\n",
+       {"vpcmpeqd.*%ymm", "lock"},
+       {}},
   };
 }
 

@@ -40,6 +40,15 @@ bool movable(const llvm::Instruction& i) {
 
 }  // namespace
 
+bool computed_from(const llvm::Value* v, const llvm::Value* number, uint32_t depth) {
+  constexpr uint32_t kMostLevels = 8;
+  if (v == number) return true;
+  const auto* const op = llvm::dyn_cast<llvm::BinaryOperator>(v);
+  return op != nullptr && depth < kMostLevels &&
+         (computed_from(op->getOperand(0), number, depth + 1) ||
+          computed_from(op->getOperand(1), number, depth + 1));
+}
+
 llvm::Value* Hoister::hoist(llvm::Value* v, uint32_t depth) {
   auto* const i = llvm::dyn_cast<llvm::Instruction>(v);
   if (i == nullptr || outside_.contains(i->getParent())) return v;

@@ -26,4 +26,7 @@ class Hoister {
   llvm::DenseMap<llvm::Value*, llvm::Value*> done_;
 };
 
+// By sums, products and the like.
+bool computed_from(const llvm::Value* v, const llvm::Value* number, uint32_t depth = 0);
+
 }  // namespace vyre::codegen

@@ -261,6 +261,8 @@ class LaneCode {
   // A row of lanes that starts there, as an unsigned number of 64 bits.
   llvm::Value* whole_row_inside(const MemoryRef& m, llvm::Value* wide_first, ir::Type index_type);
   llvm::Value* ragged_start(llvm::Value* first, llvm::Value* offset);
+  // Asks for a row that will be wanted later.
+  void prefetch(const MemoryRef& m, const Val& index, llvm::Value* address);
   llvm::Value* gather_narrow(const MemoryRef& m, llvm::Value* index, llvm::Value* lanes_in);
   llvm::Value* own_part(const MemoryRef& m, llvm::Value* index, ir::Type index_type);
   void store_uniform(const MemoryRef& m, const Val& index, ir::Type index_type, const Val& v,
@@ -340,6 +342,12 @@ class LaneCode {
   llvm::Value* sink_ = nullptr;  // where stores go that do not happen
   std::optional<Divergence> one_lane_;  // for emit_one_by_one()
   std::vector<SplitLoop*> splits_;
+  // A loop that walks through memory in steps that processors do not foresee.
+  struct Walk {
+    llvm::Value* number = nullptr;  // i32, what the index has to depend on
+    uint64_t ahead = 0;             // elements until what will be wanted soon
+  };
+  std::optional<Walk> walk_;
   bool no_splits_ = false;       // in trips that are left over
   uint64_t trips_ = 1;           // of the loops around, as far as they are known
   uint32_t copies_ = 0;          // statements emitted a second time for full masks

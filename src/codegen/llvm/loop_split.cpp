@@ -24,15 +24,6 @@ namespace {
 // Fewer trips than that of a known number are left as they are: LLVM unrolls them.
 constexpr uint64_t kMostUnrolled = 64;
 constexpr uint64_t kMostFactor = uint64_t{1} << 31;
-constexpr uint32_t kMostDepth = 8;
-
-bool contains(const llvm::Value* v, const llvm::Value* number, uint32_t depth = 0) {
-  if (v == number) return true;
-  const auto* const op = llvm::dyn_cast<llvm::BinaryOperator>(v);
-  return op != nullptr && depth < kMostDepth &&
-         (contains(op->getOperand(0), number, depth + 1) ||
-          contains(op->getOperand(1), number, depth + 1));
-}
 
 struct Affine {
   llvm::Value* by = nullptr;    // i64
@@ -45,8 +36,8 @@ std::optional<Affine> affine(Builder& b, llvm::Value* v, const llvm::Value* numb
   if (v == number) return Affine{b.getInt64(1), b.getInt32(0)};
   auto* const op = llvm::dyn_cast<llvm::BinaryOperator>(v);
   if (op == nullptr) return std::nullopt;
-  const bool left = contains(op->getOperand(0), number);
-  if (left == contains(op->getOperand(1), number)) return std::nullopt;
+  const bool left = computed_from(op->getOperand(0), number);
+  if (left == computed_from(op->getOperand(1), number)) return std::nullopt;
   std::optional<Affine> part = affine(b, op->getOperand(left ? 0 : 1), number, leaf);
   llvm::Value* const other = part ? leaf(op->getOperand(left ? 1 : 0)) : nullptr;
   if (other == nullptr) return std::nullopt;
@@ -109,7 +100,7 @@ llvm::Value* LaneCode::split_index(llvm::Value* index, llvm::Value* start, const
   const uint32_t row = start != nullptr ? lanes() : 1;
   for (auto it = splits_.rbegin(); it != splits_.rend(); ++it) {
     SplitLoop& loop = **it;
-    if (!contains(index, loop.number)) continue;
+    if (!computed_from(index, loop.number)) continue;
     if (loop.first && start != nullptr) {
       // Both ends as an index of the row, so that the row is split instead of the loop.
       const auto a = affine(b_, index, loop.number, [](llvm::Value* v) { return v; });

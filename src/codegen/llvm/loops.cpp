@@ -207,7 +207,13 @@ llvm::Value* LaneCode::emit_together(const For& s, StmtId id, const Val& first, 
   frame().slots[s.variable.index()].value = {numbered(low), true, b_.CreateSub(low, start)};
   // Nothing leaves it early, so it is like any trip without a mask.
   const uint64_t before_trip = instructions();
+  constexpr uint64_t kTripsAhead = 16;
+  constexpr uint64_t kFarStep = 1024;
+  const uint64_t far = llvm::cast<llvm::ConstantInt>(step.v)->getZExtValue();
+  const std::optional<Walk> outer = walk_;
+  if (far >= kFarStep) walk_ = {low, far * kTripsAhead};
   emit_trip(s.body, rest, false);
+  walk_ = outer;
   mask_ = nullptr;
   if (polls) poll_trip(id, before_trip);
   b_.CreateStore(b_.CreateAdd(b_.CreateLoad(word, at), b_.CreateZExt(step.v, word), "", true, true),

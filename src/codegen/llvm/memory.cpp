@@ -3,6 +3,7 @@
 // lane by choosing another address, in a block once for all lanes where they lie side by side, else
 // lane by lane in a mask.
 #include "base/check.hpp"
+#include "codegen/llvm/hoister.hpp"
 #include "codegen/llvm/lane_code.hpp"
 #include "ir/scalar.hpp"
 
@@ -214,8 +215,10 @@ Val LaneCode::load_contiguous(const MemoryRef& m, const Val& index, Type index_t
     return mark(m, b_.CreateMaskedLoad(type, ragged_address(), align_of(m), lanes_in,
                                        llvm::Constant::getNullValue(type)));
   };
-  if (llvm::Value* const at = unmasked_row(m, index, index_type, address, proved))
+  if (llvm::Value* const at = unmasked_row(m, index, index_type, address, proved)) {
+    prefetch(m, index, at);
     return {finish_load(m, plain(at)), true};
+  }
   // Lanes that are not meant may load what is there.
   const bool for_all = mask_ == nullptr || !options_.cheap_masks;
   if (options_.checked || !for_all) {
@@ -228,6 +231,7 @@ Val LaneCode::load_contiguous(const MemoryRef& m, const Val& index, Type index_t
   llvm::BasicBlock* const after = new_block("loaded");
   b_.CreateCondBr(whole_row_inside(m, wide_first, index_type), inside, ragged);
   b_.SetInsertPoint(inside);
+  prefetch(m, index, address);
   llvm::Value* const all = plain(address);
   b_.CreateBr(after);
   b_.SetInsertPoint(ragged);
@@ -238,6 +242,17 @@ Val LaneCode::load_contiguous(const MemoryRef& m, const Val& index, Type index_t
   phi->addIncoming(all, inside);
   phi->addIncoming(some, ragged);
   return {finish_load(m, phi), true};
+}
+
+void LaneCode::prefetch(const MemoryRef& m, const Val& index, llvm::Value* address) {
+  if (!walk_ || m.own || !computed_from(index.offset, walk_->number)) return;
+  constexpr uint64_t kLine = 64;
+  const uint64_t bytes = uint64_t{lanes()} * bytes_of(m.element);
+  for (uint64_t line = 0; line < bytes; line += kLine) {
+    llvm::Value* const at = byte_address(b_, address, walk_->ahead * bytes_of(m.element) + line);
+    b_.CreateIntrinsic(in::prefetch, {at->getType()},
+                       {at, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+  }
 }
 
 // Where the row of an access starts that all lanes take part in and that nobody has to test here;

@@ -255,6 +255,8 @@ PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
   // Lanes that walk through memory side by side use whole cache lines, which makes up for turns.
   const Divergence::LoopKinds loops = divergence.loop_kinds(one_by_one.stmts());
   if (waiting || loops.apart || (turns && !loops.together)) return {};
+  // What they read side by side in a step is all that memory gives in a row.
+  if (loops.together && !maths && phase.workgroup[0] >= 2 * lanes) shape.block.lanes = 2 * lanes;
   shape.one_by_one = one_by_one.found();
   return shape;
 }
