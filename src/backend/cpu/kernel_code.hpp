@@ -27,7 +27,7 @@ struct Kernel {
   device::KernelInfo info;
   device::Entry entry;
   std::vector<Argument> arguments;
-  // What a workgroup took in the last launches, of a kernel whose cost is a guess; 0: nobody knows.
+  // What a workgroup took in the last launches that were done in pieces; 0: nobody knows.
   // Read and written by atomic_ref.
   alignas(8) mutable uint64_t seen_group_ns = 0;
 };

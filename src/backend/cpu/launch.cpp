@@ -43,23 +43,20 @@ PreparedLaunch::PreparedLaunch(const Kernel& k, const device::KernelArgs* a, uin
       groups((k.info.flags & device::KernelInfo::kOneGroup) != 0 ? 1 : groups_) {
   // A device has at most 2^32-1 lanes, so only the product with all groups can overflow.
   group_ns = std::max<uint64_t>(lanes * std::max<uint32_t>(k.info.cost, 1), 1);
-  guessed = (k.info.flags & device::KernelInfo::kCostGuessed) != 0;
-  if (guessed) {
-    const uint64_t seen = std::atomic_ref(k.seen_group_ns).load(std::memory_order_relaxed);
-    // The first time it may be worth to have helpers.
-    group_ns = seen != 0 ? seen : std::max(group_ns, Pool::kWorthWaking / std::max<uint64_t>(groups, 1) + 1);
-  }
+  const bool guessed = (k.info.flags & device::KernelInfo::kCostGuessed) != 0;
+  // A guess may be far too low: the first time it may be worth to have helpers.
+  if (const uint64_t seen = std::atomic_ref(k.seen_group_ns).load(std::memory_order_relaxed))
+    group_ns = seen;
+  else if (guessed)
+    group_ns = std::max(group_ns, Pool::kWorthWaking / std::max<uint64_t>(groups, 1) + 1);
   if (__builtin_mul_overflow(groups, group_ns, &work_ns)) work_ns = ~uint64_t{0};
   at_once = groups == 1 || (!guessed && work_ns < kAloneNs);
 }
 
 // More at once, less little by little: a helper too many costs less than one too few.
-void LaunchJob::learn(Clock::time_point start) const {
-  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start);
-  uint64_t workers = 1;
-  for (const Worker& helper : helpers_) workers += helper.launch == number_ ? 1 : 0;
-  const uint64_t now =
-      std::max<uint64_t>(static_cast<uint64_t>(took.count()) * workers / launch_->groups, 1);
+void LaunchJob::learn() const {
+  if (timed_groups_ == 0) return;
+  const uint64_t now = std::max<uint64_t>(static_cast<uint64_t>(timed_.count()) / timed_groups_, 1);
   const std::atomic_ref seen(launch_->kernel->seen_group_ns);
   const uint64_t before = seen.load(std::memory_order_relaxed);
   seen.store(now >= before ? now : before - (before - now + 3) / 4, std::memory_order_relaxed);
@@ -105,9 +102,9 @@ LaunchJob::End LaunchJob::run(const PreparedLaunch& launch, const Crew* crew) {
   chunks_ = &chunks;
   chunks.reset(launch.groups, crew != nullptr ? crew->pool.workers() : 1,
                kAloneNs / launch.group_ns, kMostChunkNs / launch.group_ns);
-  Clock::time_point start;
-  if (submission_.host != nullptr || launch.guessed) start = Clock::now();
-  if (submission_.host != nullptr) next_progress_ = start + kProgressEvery;
+  timed_ = {};
+  timed_groups_ = 0;
+  if (submission_.host != nullptr) next_progress_ = Clock::now() + kProgressEvery;
   if (crew != nullptr) {
     crew->pool.run(
         [](void* job, uint32_t worker) {
@@ -120,7 +117,7 @@ LaunchJob::End LaunchJob::run(const PreparedLaunch& launch, const Crew* crew) {
     finish_streaming_stores();
   }
   if (thrown_) std::rethrow_exception(thrown_);
-  if (launch.guessed) learn(start);
+  learn();
   const End end = end_.load(std::memory_order_relaxed);
   if (end == End::Done && launch.kernel->finish != nullptr) finish_all();
   return end;
@@ -149,7 +146,14 @@ void LaunchJob::work(Worker& worker, uint32_t number) {
     begun = true;
     const Chunks::Range range = chunks_->claim(number);
     if (range.count == 0) return;
-    call(worker, range.first, range.count);
+    if (is_caller) {
+      const Clock::time_point start = Clock::now();
+      call(worker, range.first, range.count);
+      timed_ += Clock::now() - start;
+      timed_groups_ += range.count;
+    } else {
+      call(worker, range.first, range.count);
+    }
     if (must_stop()) {
       chunks_->stop();
       return;

@@ -54,9 +54,9 @@ struct PreparedLaunch {
   const Kernel* kernel;
   const device::KernelArgs* args;
   uint64_t groups;
-  uint64_t group_ns;  // what a workgroup is expected to take, by what the code says of itself
+  uint64_t group_ns;  // what a workgroup is expected to take: what it took before, or what the
+                      // code says of itself
   uint64_t work_ns;   // and all of them
-  bool guessed;       // by what it took before
   bool at_once;       // it is done before anybody else has heard of it
 
   PreparedLaunch() = default;  // of any contents: a submission has room for more than it uses
@@ -105,7 +105,7 @@ class LaunchJob {
   void call(Worker& worker, uint64_t first, uint64_t count);
   void work(Worker& worker, uint32_t number);
   void report_progress();
-  void learn(Clock::time_point start) const;
+  void learn() const;
   bool must_stop();
   void give_up(End why);
   void finish_all();
@@ -121,6 +121,8 @@ class LaunchJob {
   std::atomic<End> end_ = End::Done;
   std::atomic<bool> any_stop_ = false;  // or a loop that was left: somebody has to be asked
   Chunks* chunks_ = nullptr;
+  std::chrono::nanoseconds timed_{};  // in the caller's calls of the kernel
+  uint64_t timed_groups_ = 0;
 };
 
 }  // namespace vyre::backend::cpu

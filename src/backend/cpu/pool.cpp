@@ -21,7 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kHelperMask = 0xFFFF;
 constexpr uint64_t kOwnerSleeps = uint64_t{1} << 30;
 constexpr uint64_t kOpen = uint64_t{1} << 31;
 constexpr uint64_t kGeneration = uint64_t{1} << 32;
@@ -36,6 +35,11 @@ static_assert(std::endian::native == std::endian::little, "halves of the state a
 
 uint32_t generation_of(uint64_t state) {
   return static_cast<uint32_t>(state >> 32);
+}
+// Where a helper is.
+constexpr uint64_t kNoJob = 0;
+uint64_t in_job(uint32_t generation) {
+  return uint64_t{generation} << 1 | 1;
 }
 uint32_t* lower_half(std::atomic<uint64_t>& word) {
   return reinterpret_cast<uint32_t*>(&word);
@@ -168,19 +172,28 @@ void Pool::keep_off(Helper& helper, pthread_t thread, int core) {
 }
 
 // Takes part in the job if it is still open. `seen` is the job that was looked at.
+//
+// A helper says that it is in the job and then looks whether the job is open; the owner closes the
+// job and then looks who is in it. One of them sees the other, and no word has two writers.
 bool Pool::join(uint32_t worker, uint32_t& seen, bool woken) {
-  uint64_t state = state_.load(std::memory_order_acquire);
-  do {
-    seen = generation_of(state);
-    if ((state & kOpen) == 0) return false;
-  } while (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acquire));
-  if (woken && sleepers_.load(std::memory_order_relaxed) != 0) wake_some();
-  body_(context_, worker);
-  finish_streaming_stores();
-  const uint64_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
-  if ((before & kOwnerSleeps) != 0 && (before & kHelperMask) == 1)
+  std::atomic<uint64_t>& place = threads_[worker - 1].place;
+  const uint64_t state = state_.load(std::memory_order_acquire);
+  seen = generation_of(state);
+  if ((state & kOpen) == 0) return false;
+  place.store(in_job(seen));
+  const bool open = (state_.load() & (~(kGeneration - 1) | kOpen)) ==
+                    ((state & ~(kGeneration - 1)) | kOpen);
+  if (open) {
+    if (woken && sleepers_.load(std::memory_order_relaxed) != 0) wake_some();
+    body_(context_, worker);
+    finish_streaming_stores();
+  }
+  place.store(kNoJob);
+  if ((state_.load() & kOwnerSleeps) != 0) {
+    state_.fetch_and(~kOwnerSleeps);
     futex_wake(lower_half(state_), 1);
-  return true;
+  }
+  return open;
 }
 
 // The owner looks for sleepers after it has written the new generation, and a sleeper at the
@@ -195,7 +208,8 @@ void Pool::run(Body body, void* context, uint64_t work_ns) {
   body_ = body;
   context_ = context;
   owner_core_.store(::sched_getcpu(), std::memory_order_relaxed);
-  // Nobody is in a job and none is open, so the word is this thread's alone.
+  // Nobody is in a job and none is open: what a helper may still clear is no more than the sign of
+  // an owner that does not sleep.
   const uint64_t next = (state_.load(std::memory_order_relaxed) & ~(kGeneration - 1)) + kGeneration;
   state_.store(next | kOpen);
   if (sleepers_.load() != 0) wake_sleepers(work_ns);
@@ -228,15 +242,18 @@ void Pool::wake_some() {
 }
 
 void Pool::close() {
-  uint64_t state = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
-  for (int pauses = 0; (state & kHelperMask) != 0; ++pauses) {
-    if (pauses < kOwnerPauses) {
+  const uint64_t job = in_job(generation_of(state_.fetch_and(~kOpen)));
+  const uint32_t count = helpers_.load(std::memory_order_relaxed);
+  int pauses = 0;
+  for (uint32_t i = 0; i < count;) {
+    if (threads_[i].place.load() != job) {
+      ++i;
+    } else if (++pauses < kOwnerPauses) {
       spin_pause();
     } else {
-      state = state_.fetch_or(kOwnerSleeps, std::memory_order_acq_rel) | kOwnerSleeps;
-      if ((state & kHelperMask) != 0) futex_wait(lower_half(state_), static_cast<uint32_t>(state));
+      const auto word = static_cast<uint32_t>(state_.fetch_or(kOwnerSleeps) | kOwnerSleeps);
+      if (threads_[i].place.load() == job) futex_wait(lower_half(state_), word);
     }
-    state = state_.load(std::memory_order_acquire);
   }
 }
 

@@ -125,7 +125,8 @@ class Pool {
   void run(Body body, void* context, uint64_t work_ns);
 
  private:
-  struct Helper {
+  struct alignas(kLineBytes) Helper {
+    std::atomic<uint64_t> place = 0;  // the job it is in
     Pool* pool = nullptr;
     uint32_t worker = 0;
     pthread_t thread = {};
@@ -145,8 +146,7 @@ class Pool {
 
   const Options options_;
 
-  // Generation of the job (upper half), whether it is open, whether the owner sleeps, and how many
-  // helpers are in it. One word, so that joining and closing cannot miss each other.
+  // Generation of the job (upper half), whether it is open and whether the owner sleeps.
   alignas(kLineBytes) std::atomic<uint64_t> state_ = 0;
 
   alignas(kLineBytes) Body body_ = nullptr;  // of the open job

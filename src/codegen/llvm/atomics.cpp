@@ -98,8 +98,20 @@ llvm::Value* LaneCode::atomic_scalar(const MemoryRef& m, const Atomic& e, llvm::
     return load;
   }
   if (e.op == AtomicOp::Store) {
-    llvm::StoreInst* const store = mark(m, b_.CreateAlignedStore(a, address, align));
-    store->setAtomic(ordering(e.order));
+    const auto store = [&] {
+      llvm::StoreInst* const s = mark(m, b_.CreateAlignedStore(a, address, align));
+      s->setAtomic(ordering(e.order));
+      return s;
+    };
+    if (e.order != MemoryOrder::Relaxed) {
+      store();
+    } else {
+      // A flag that everybody sets stays shared among the cores after the first.
+      llvm::LoadInst* const seen = mark(m, b_.CreateAlignedLoad(t, address, align));
+      seen->setAtomic(llvm::AtomicOrdering::Monotonic);
+      llvm::Type* const bits = b_.getIntNTy(t->getScalarSizeInBits());
+      jumped_over(b_.CreateICmpNE(b_.CreateBitCast(seen, bits), b_.CreateBitCast(a, bits)), store);
+    }
     return llvm::Constant::getNullValue(t);
   }
   if (e.op == AtomicOp::Cas) {

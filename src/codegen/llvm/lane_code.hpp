@@ -267,6 +267,8 @@ class LaneCode {
   llvm::Value* own_part(const MemoryRef& m, llvm::Value* index, ir::Type index_type);
   void store_uniform(const MemoryRef& m, const Val& index, ir::Type index_type, const Val& v,
                      SiteRef site, bool proved);
+  llvm::Value* changes_element(const MemoryRef& m, const Val& index, llvm::Value* inside,
+                               llvm::Value* address, llvm::Value* raw);
   void store_contiguous(const MemoryRef& m, ir::Memory source, const Val& index,
                         ir::Type index_type, llvm::Value* raw, SiteRef site, bool proved);
   llvm::Value* sink_address();

@@ -8,6 +8,15 @@
 
 #include "codegen/llvm/llvm_ir.hpp"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+// Where LLVM wants to end the process it does not clean up what it has.
+extern "C" const char* __lsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
+  return "leak:llvm::Twine::str\nleak:llvm::raw_ostream::write\n";
+}
+#endif
+#endif
+
 namespace vyre::codegen {
 namespace {
 

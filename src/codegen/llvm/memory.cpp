@@ -374,8 +374,12 @@ void LaneCode::store_at(const MemoryRef& m, Memory source, Val index, Type index
       access();
       return;
     }
-    llvm::Value* const inside = allowed_scalar(m, index, index_type, site, proved);
+    llvm::Value* inside = allowed_scalar(m, index, index_type, site, proved);
     address = element_address(m, wide_index(index.v, index_type));
+    if (llvm::Value* const changes = changes_element(m, index, inside, address, raw)) {
+      jumped_over(changes, access);
+      return;
+    }
     if (inside != nullptr && options_.jumps_over_accesses) {
       jumped_over(inside, access);
       return;
@@ -447,10 +451,28 @@ void LaneCode::store_uniform(const MemoryRef& m, const Val& index, Type index_ty
     inside = inside != nullptr ? b_.CreateAnd(inside, meant) : meant;
   }
   llvm::Value* address = element_address(m, wide_index(index.v, index_type));
+  llvm::Value* const raw = math_.narrow(m.element, one);
+  const auto access = [&] { return mark(m, b_.CreateAlignedStore(raw, address, align_of(m))); };
+  if (llvm::Value* const changes = changes_element(m, index, inside, address, raw)) {
+    jumped_over(changes, access);
+    return;
+  }
   if (inside != nullptr) address = b_.CreateSelect(inside, address, sink_address());
-  llvm::StoreInst* const store =
-      b_.CreateAlignedStore(math_.narrow(m.element, one), address, align_of(m));
-  mark(m, store);
+  access();
+}
+
+// For a store to a fixed element, which all lanes of all workgroups write: whether something else is
+// there. Where everybody stores the same, the line stays shared among the cores after the first.
+llvm::Value* LaneCode::changes_element(const MemoryRef& m, const Val& index, llvm::Value* inside,
+                                       llvm::Value* address, llvm::Value* raw) {
+  if (m.own || !options_.splits_loops || !llvm::isa<llvm::ConstantInt>(index.v)) return nullptr;
+  if (inside != nullptr)
+    address = b_.CreateSelect(inside, address, zero_global(*b_.GetInsertBlock()->getModule()));
+  llvm::Type* const bits = b_.getIntNTy(raw->getType()->getScalarSizeInBits());
+  llvm::Value* const there =
+      b_.CreateFreeze(mark(m, b_.CreateAlignedLoad(bits, address, align_of(m))));
+  llvm::Value* const differs = b_.CreateICmpNE(there, b_.CreateBitCast(raw, bits));
+  return inside != nullptr ? b_.CreateAnd(inside, differs) : differs;
 }
 
 void LaneCode::store_contiguous(const MemoryRef& m, Memory source, const Val& index,
