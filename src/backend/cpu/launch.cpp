@@ -96,6 +96,7 @@ LaunchJob::End LaunchJob::run(const PreparedLaunch& launch, const Crew* crew) {
   launch_ = &launch;
   helpers_ = crew != nullptr ? crew->helpers : std::span<Worker>();
   number_ = crew != nullptr ? crew->number : 0;
+  pool_ = crew != nullptr ? &crew->pool : nullptr;
   any_stop_.store(false, std::memory_order_relaxed);
   if (!begin(self_)) return End::NoMemory;
   Chunks chunks;
@@ -142,9 +143,11 @@ void LaunchJob::work(Worker& worker, uint32_t number) {
   bool begun = is_caller;
   for (;;) {
     // Before anything is claimed, which would be lost.
-    if (!begun && (chunks_->claimed() == chunks_->total() || !begin(worker))) return;
+    if (!begun && !begin(worker)) return;
     begun = true;
-    const Chunks::Range range = chunks_->claim(number);
+    const Chunks::Range range =
+        pool_ != nullptr ? chunks_->claim(number, [this](uint32_t w) { return pool_->awake(w); })
+                         : chunks_->claim(number);
     if (range.count == 0) return;
     if (is_caller) {
       const Clock::time_point start = Clock::now();

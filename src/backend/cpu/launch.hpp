@@ -20,7 +20,7 @@ namespace vyre::backend::cpu {
 
 // Less work than this is done before anybody else has heard of it; it is also the least that a
 // worker takes at a time.
-inline constexpr uint64_t kAloneNs = 20'000;
+inline constexpr uint64_t kAloneNs = 10'000;
 // The most, so that deadlines are seen in time.
 inline constexpr uint64_t kMostChunkNs = 4'000'000;
 
@@ -115,6 +115,7 @@ class LaunchJob {
   KernelFloatingPoint& caller_;
   const PreparedLaunch* launch_ = nullptr;
   std::span<Worker> helpers_;  // of this launch
+  const Pool* pool_ = nullptr;
   uint64_t number_ = 0;
   Clock::time_point next_progress_;
   std::exception_ptr thrown_;  // by a callback, which must not leave helpers behind

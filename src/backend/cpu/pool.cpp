@@ -125,6 +125,7 @@ void* Pool::helper_main(void* helper) {
 
 void Pool::help(uint32_t worker) {
   const KernelFloatingPoint floating_point;
+  threads_[worker - 1].awake.store(true, std::memory_order_relaxed);
   uint32_t seen = 0;
   bool woken = false;
   // Where jobs keep coming, one that comes a little later than the last ones is worth waiting for.
@@ -143,7 +144,7 @@ void Pool::help(uint32_t worker) {
     if (pauses < kPausesPerLook) continue;
     pauses = 0;
     if (Clock::now() >= sleepy) {
-      sleep(seen);
+      sleep(worker, seen);
       woken = true;
       patience = options_.spin;
       sleepy = Clock::now() + patience;
@@ -198,10 +199,13 @@ bool Pool::join(uint32_t worker, uint32_t& seen, bool woken) {
 
 // The owner looks for sleepers after it has written the new generation, and a sleeper at the
 // generation after it has said that it sleeps: one of them sees the other.
-void Pool::sleep(uint32_t seen) {
+void Pool::sleep(uint32_t worker, uint32_t seen) {
+  std::atomic<bool>& awake = threads_[worker - 1].awake;
+  awake.store(false, std::memory_order_relaxed);
   sleepers_.fetch_add(1);
   if (generation_of(state_.load()) == seen) futex_wait(upper_half(state_), seen);
   sleepers_.fetch_sub(1);
+  awake.store(true, std::memory_order_relaxed);
 }
 
 void Pool::run(Body body, void* context, uint64_t work_ns) {

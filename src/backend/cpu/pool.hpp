@@ -15,6 +15,8 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "backend/cpu/processor.hpp"
+
 namespace vyre::backend::cpu {
 
 // Two lines: processors fetch them in pairs.
@@ -48,18 +50,33 @@ class Chunks {
       parts_[i].end = first;
     }
   }
-  Range claim(uint32_t worker) {
-    uint32_t at = worker % count_;
-    for (uint32_t i = 0; i < count_; ++i) {
-      Part& part = parts_[at];
-      if (++at == count_) at = 0;
-      const uint64_t seen = part.next.load(std::memory_order_relaxed);
-      if (seen >= part.end) continue;
-      const uint64_t size = std::clamp((part.end - seen) / share_, least_, most_);
-      const uint64_t first = part.next.fetch_add(size, std::memory_order_relaxed);
-      if (first < part.end) return {first, std::min(size, part.end - first)};
+  // `coming(w)`: whether worker w can be expected to take part soon. What it has not begun is left
+  // to it for a while: it has the data in its caches, and would lose them to whoever is early.
+  template <class Coming>
+  Range claim(uint32_t worker, Coming&& coming) {
+    for (int pauses = 0;; ++pauses) {
+      bool wait = false;
+      uint32_t at = worker % count_;
+      for (uint32_t i = 0; i < count_; ++i) {
+        Part& part = parts_[at];
+        const uint32_t whose = at;
+        if (++at == count_) at = 0;
+        const uint64_t seen = part.next.load(std::memory_order_relaxed);
+        if (seen >= part.end) continue;
+        if (i != 0 && seen == part.first && pauses < kMostPauses && coming(whose)) {
+          wait = true;
+          continue;
+        }
+        const uint64_t size = std::clamp((part.end - seen) / share_, least_, most_);
+        const uint64_t first = part.next.fetch_add(size, std::memory_order_relaxed);
+        if (first < part.end) return {first, std::min(size, part.end - first)};
+      }
+      if (!wait) return {};
+      spin_pause();
     }
-    return {};
+  }
+  Range claim(uint32_t worker) {
+    return claim(worker, [](uint32_t) { return false; });
   }
   // What is left is not handed out any more.
   void stop() {
@@ -77,6 +94,7 @@ class Chunks {
 
  private:
   static constexpr uint32_t kMostParts = 16;
+  static constexpr int kMostPauses = 40;  // about a microsecond
   struct alignas(kLineBytes) Part {
     std::atomic<uint64_t> next = 0;
     uint64_t first = 0;
@@ -110,6 +128,11 @@ class Pool {
   [[nodiscard]] uint32_t workers() const { return options_.workers; }
   // Threads that are there.
   [[nodiscard]] uint32_t helpers() const { return helpers_.load(std::memory_order_relaxed); }
+  // A worker that is there or waits for work, and does not sleep.
+  [[nodiscard]] bool awake(uint32_t worker) const {
+    if (worker == 0) return true;
+    return worker <= helpers() && threads_[worker - 1].awake.load(std::memory_order_relaxed);
+  }
   // Calls of the system to wake somebody up.
   [[nodiscard]] uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
 
@@ -127,6 +150,7 @@ class Pool {
  private:
   struct alignas(kLineBytes) Helper {
     std::atomic<uint64_t> place = 0;  // the job it is in
+    std::atomic<bool> awake = false;
     Pool* pool = nullptr;
     uint32_t worker = 0;
     pthread_t thread = {};
@@ -138,7 +162,7 @@ class Pool {
   void start_helpers();
   void help(uint32_t worker);
   bool join(uint32_t worker, uint32_t& seen, bool woken);
-  void sleep(uint32_t seen);
+  void sleep(uint32_t worker, uint32_t seen);
   void wake_sleepers(uint64_t work_ns);
   void wake_some();
   void keep_off(Helper& helper, pthread_t thread, int core);
