@@ -327,7 +327,8 @@ class BlockEmitter : public Environment {
   llvm::Value* lanes_below(llvm::Value* x, llvm::Value* x1, uint32_t unit) {
     const uint32_t lanes = options_.shape.lanes;
     llvm::Type* const type = llvm::FixedVectorType::get(b_.getInt1Ty(), lanes);
-    if (unit % lanes == 0) return llvm::Constant::getAllOnesValue(type);
+    // After blocks that overlap the next ones may start anywhere.
+    if (unit % lanes == 0 && !repeatable_) return llvm::Constant::getAllOnesValue(type);
     llvm::Type* const bits = b_.getIntNTy(lanes);
     llvm::Value* const all = b_.getInt64(lanes);
     llvm::Value* const left = b_.CreateBinaryIntrinsic(in::umin, b_.CreateSub(x1, x), all);
