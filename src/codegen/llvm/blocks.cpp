@@ -30,7 +30,8 @@ class BlockEmitter : public Environment {
                                          return std::holds_alternative<For>(s) ||
                                                 std::holds_alternative<While>(s);
                                        })),
-        repeatable_(!options.checked && repeatable(phase)),
+        // A packed block is a subgroup and starts where that does.
+        repeatable_(!options.checked && !options.shape.packed && repeatable(phase)),
         function_(*builder.GetInsertBlock()->getParent()),
         size_(phase.workgroup) {}
 
