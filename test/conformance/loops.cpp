@@ -70,9 +70,9 @@ program own_loop {
 constexpr std::string_view kStores = R"(
 program store_loop {
   workgroup 64;
-  over 100;
+  over 128;
   in  bounds : u32[2];
-  out o      : u32[700];
+  out o      : u32[900];
   for i in bounds[0] .. bounds[1] {
     o[$INDEX] = i * 1000 + gid.x + 1;
   }
@@ -147,8 +147,8 @@ void add_constant(std::vector<Case>& cases) {
 }
 
 void add_stores(std::vector<Case>& cases) {
-  constexpr std::string_view kIndices[] = {"gid.x + i * 100", "gid.x + i * 100 - 250",
-                                           "gid.x * 9 + i", "i * 100 + gid.x + 0xFFFF_FF00"};
+  constexpr std::string_view kIndices[] = {"gid.x + i * 128", "gid.x + i * 128 - 250",
+                                           "gid.x * 9 + i", "i * 128 + gid.x + 0xFFFF_FF00"};
   for (size_t k = 0; k < std::size(kIndices); ++k)
     for (const char* const bounds : {"[0,5]", "[0,9]", "[3,9]"})
       cases.push_back({.name = fmt::format("loop_stores_{}_{}",

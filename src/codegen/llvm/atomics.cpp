@@ -76,6 +76,18 @@ void LaneCode::for_each_lane(llvm::Value* mask, llvm::function_ref<void(llvm::Va
   b_.SetInsertPoint(after);
 }
 
+llvm::Value* LaneCode::in_memory(const Val& v) {
+  if (v.v == nullptr || !v.varying) return nullptr;
+  llvm::Value* const all = new_variable(v.v->getType());
+  b_.CreateStore(v.v, all);
+  return all;
+}
+llvm::Value* LaneCode::of_lane(const Val& v, llvm::Value* place, llvm::Value* lane) {
+  if (place == nullptr) return v.v;
+  llvm::Type* const element = v.v->getType()->getScalarType();
+  return b_.CreateLoad(element, b_.CreateGEP(element, place, lane));
+}
+
 llvm::Value* LaneCode::atomic_scalar(const MemoryRef& m, const Atomic& e, llvm::Value* address,
                                      llvm::Value* a, llvm::Value* b, bool /*used*/) {
   const Type type = m.element;
@@ -209,39 +221,28 @@ void LaneCode::combine_lanes(const MemoryRef& m, const Atomic& e, const Val& ind
   b_.SetInsertPoint(own);
   b_.CreateCondBr(every(lanes_in), whole, single);
   b_.SetInsertPoint(whole);
-  constexpr uint32_t kMostBanks = 4;
-  std::array<llvm::Value*, kMostBanks> banks = {};
-  for (uint32_t k = 0; k < kMostBanks; ++k) {
+  std::array<llvm::Value*, kCopyBanks> banks = {};
+  for (uint32_t k = 0; k < kCopyBanks; ++k) {
     llvm::Value* const bank = b_.CreateAnd(b_.getInt64(k), m.copy->bank_mask);
     banks[k] = b_.CreateGEP(t, m.copy->address, b_.CreateMul(bank, m.copy->bank_stride));
   }
   for (uint32_t k = 0; k < lanes(); ++k) {
-    const auto of_lane = [&](const Val& v) {
+    const auto of_this = [&](const Val& v) {
       return v.varying ? b_.CreateExtractElement(v.v, k) : v.v;
     };
-    llvm::Value* const wide = wide_index(of_lane(index), index_type);
-    llvm::Value* const address = b_.CreateGEP(t, banks[k % kMostBanks], wide);
+    llvm::Value* const wide = wide_index(of_this(index), index_type);
+    llvm::Value* const address = b_.CreateGEP(t, banks[k % kCopyBanks], wide);
     llvm::Value* const old = b_.CreateAlignedLoad(t, address, align_of(m));
-    b_.CreateAlignedStore(math_.combine(e.op, m.element, old, of_lane(operand)), address,
+    b_.CreateAlignedStore(math_.combine(e.op, m.element, old, of_this(operand)), address,
                           align_of(m));
   }
   b_.CreateBr(after);
   b_.SetInsertPoint(single);
-  const auto in_memory = [&](const Val& v) -> llvm::Value* {
-    if (!v.varying) return nullptr;
-    llvm::Value* const all = new_variable(v.v->getType());
-    b_.CreateStore(v.v, all);
-    return all;
-  };
   llvm::Value* const indices = in_memory(index);
   llvm::Value* const operands = in_memory(operand);
   for_each_lane(lanes_in, [&](llvm::Value* lane) {
-    const auto of_lane = [&](const Val& v, llvm::Value* place) -> llvm::Value* {
-      if (place == nullptr) return v.v;
-      llvm::Type* const element = v.v->getType()->getScalarType();
-      return b_.CreateLoad(element, b_.CreateGEP(element, place, lane));
-    };
-    combine(m, e, wide_index(of_lane(index, indices), index_type), of_lane(operand, operands));
+    combine(m, e, wide_index(of_lane(index, indices, lane), index_type),
+            of_lane(operand, operands, lane));
   });
   b_.CreateBr(after);
   b_.SetInsertPoint(after);
@@ -331,23 +332,12 @@ Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
   }
   llvm::Value* const found = new_variable(vector(t));
   b_.CreateStore(llvm::Constant::getNullValue(vector(t)), found);
-  // Elements with a number that is not a constant are taken from memory.
-  const auto in_memory = [&](const Val& v) -> llvm::Value* {
-    if (v.v == nullptr || !v.varying) return nullptr;
-    llvm::Value* const all = new_variable(v.v->getType());
-    b_.CreateStore(v.v, all);
-    return all;
-  };
   const std::array<llvm::Value*, 3> all = {in_memory(index), in_memory(args[0]),
                                            in_memory(args[1])};
   for_each_lane(lanes_in, [&](llvm::Value* lane) {
-    const auto of_lane = [&](const Val& v, llvm::Value* place) -> llvm::Value* {
-      if (place == nullptr) return v.v;
-      llvm::Type* const element = v.v->getType()->getScalarType();
-      return b_.CreateLoad(element, b_.CreateGEP(element, place, lane));
-    };
-    llvm::Value* const old = guarded(nullptr, of_lane(index, all[0]), of_lane(args[0], all[1]),
-                                     of_lane(args[1], all[2]));
+    llvm::Value* const old =
+        guarded(nullptr, of_lane(index, all[0], lane), of_lane(args[0], all[1], lane),
+                of_lane(args[1], all[2], lane));
     if (used) {
       llvm::Value* const before = b_.CreateLoad(vector(t), found);
       b_.CreateStore(b_.CreateInsertElement(before, old, lane), found);

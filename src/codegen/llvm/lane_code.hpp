@@ -20,6 +20,7 @@
 
 namespace vyre::codegen {
 
+inline constexpr uint32_t kCopyBanks = 4;
 // A worker's own copy of a buffer into which a launch only ever combines values, in some banks so
 // that the same element need not be waited for again and again.
 struct OwnCopy {
@@ -293,6 +294,10 @@ class LaneCode {
   void combine_lanes(const MemoryRef& m, const ir::Atomic& e, const Val& index,
                      ir::Type index_type, const Val& operand, llvm::Value* lanes_in);
   llvm::Value* reduced(ir::AtomicOp op, ir::Type type, llvm::Value* values);
+  // Elements with a number that is not a constant are taken from memory; null: all lanes have the
+  // same.
+  llvm::Value* in_memory(const Val& v);
+  llvm::Value* of_lane(const Val& v, llvm::Value* place, llvm::Value* lane);
   // Runs `body(lane number)` for each lane of the mask; an exit in the middle is not possible.
   void for_each_lane(llvm::Value* mask, llvm::function_ref<void(llvm::Value*)> body);
 

@@ -10,6 +10,7 @@
 // All of this is in 64 bits, where no index wraps: one that is inside there is the index that the
 // program computes modulo 2^32.
 #include <bit>
+#include <utility>
 
 #include "codegen/llvm/hoister.hpp"
 #include "codegen/llvm/lane_code.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of a block of many lanes that its lanes run one after the other, as blocks of one lane.
+#include <utility>
+
 #include "codegen/llvm/lane_code.hpp"
 
 namespace vyre::codegen {

@@ -18,7 +18,6 @@ namespace {
 
 constexpr uint64_t kCopyBytes = 256 * 1024;  // of the largest buffer that is copied
 constexpr uint32_t kBankBytes = 4 * 1024;    // shorter ones have several banks
-constexpr uint32_t kBanks = 4;
 // A copy has to be filled and merged, which fewer lanes do not make up for.
 constexpr uint64_t kLanesPerElement = 4;
 constexpr size_t kMostCopies = 4;
@@ -32,7 +31,7 @@ llvm::Value* bank_stride(Builder& b, llvm::Value* length) {
                       b.getInt64Ty());
 }
 llvm::Value* bank_mask(Builder& b, Type type, llvm::Value* length) {
-  return b.CreateSelect(has_banks(b, type, length), b.getInt64(kBanks - 1), b.getInt64(0));
+  return b.CreateSelect(has_banks(b, type, length), b.getInt64(kCopyBanks - 1), b.getInt64(0));
 }
 
 // body(k) for each k below the count (i32), if at all.
@@ -103,7 +102,7 @@ void OwnCopies::enter(Builder& b, std::vector<MemoryRef>& memories,
     llvm::Value* const length = memories[c.buffer].length;
     llvm::Value* const all_banks = b.CreateSelect(
         has_banks(b, c.type, length),
-        b.CreateTrunc(b.CreateMul(c.memory.bank_stride, b.getInt64(kBanks)), b.getInt32Ty()),
+        b.CreateTrunc(b.CreateMul(c.memory.bank_stride, b.getInt64(kCopyBanks)), b.getInt32Ty()),
         length);
     llvm::Type* const t = type_of(c.type, b.getContext());
     for_each_element(b, c.memory.use, all_banks, [&](llvm::Value* k) {
@@ -142,7 +141,7 @@ void OwnCopies::finish(Builder& b, llvm::Module& module, uint32_t number, bool h
     for_each_element(b, worth_it(b, c, length, grid), length, [&](llvm::Value* k) {
       llvm::Value* const place = b.CreateGEP(t, buffer, k);
       llvm::Value* sum = b.CreateLoad(t, place);
-      for (uint32_t bank = 0; bank < kBanks; ++bank) {
+      for (uint32_t bank = 0; bank < kCopyBanks; ++bank) {
         // Without banks the first one is taken again, as nothing.
         llvm::Value* const from =
             b.CreateAdd(k, b.CreateMul(b.CreateAnd(b.getInt64(bank), banks), stride));
