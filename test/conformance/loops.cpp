@@ -86,11 +86,24 @@ struct Bounds {
 };
 
 void add_loads(std::vector<Case>& cases) {
-  constexpr std::string_view kIndices[] = {
-      "i",         "i - 1",          "i + 1",      "7 + i",           "i * 2",
-      "i * 3 + 1", "(i - 2) * 5",    "i * n",      "n - i",           "i * n + 3",
-      "gid.x + i", "gid.x + i - 30", "i + gid.x * 3", "gid.x + i * 16 - 5", "i * n + gid.x",
-      "i + 0xFFFF_FFF0", "i * 0x4000_0000", "gid.x + i + 0xFFFF_FFF0"};
+  constexpr std::string_view kIndices[] = {"i",
+                                           "i - 1",
+                                           "i + 1",
+                                           "7 + i",
+                                           "i * 2",
+                                           "i * 3 + 1",
+                                           "(i - 2) * 5",
+                                           "i * n",
+                                           "n - i",
+                                           "i * n + 3",
+                                           "gid.x + i",
+                                           "gid.x + i - 30",
+                                           "i + gid.x * 3",
+                                           "gid.x + i * 16 - 5",
+                                           "i * n + gid.x",
+                                           "i + 0xFFFF_FFF0",
+                                           "i * 0x4000_0000",
+                                           "gid.x + i + 0xFFFF_FFF0"};
   constexpr Bounds kBounds[] = {{"inside", "[0,20,4]", "1"},
                                 {"over_the_end", "[80,131,3]", "1"},
                                 {"steps", "[1,140,0]", "7"},
@@ -101,14 +114,14 @@ void add_loads(std::vector<Case>& cases) {
   for (size_t k = 0; k < std::size(kIndices); ++k)
     for (const Bounds& b : kBounds)
       for (const std::string_view text : {kUniform, kOwn})
-        cases.push_back({.name = fmt::format("loop_{}_{}_{}", text == kOwn ? "own" : "uniform",
-                                             b.name, k),
-                         .text = fill(text, {{"$INDEX", kIndices[k]},
-                                             {"$STEP", b.step},
-                                             {"$FIRST", "bounds[0]"},
-                                             {"$I", "u32"}}),
-                         .run_line = fmt::format("--in bounds={} --in a=iota(100)", b.values),
-                         .guarded = true});
+        cases.push_back(
+            {.name = fmt::format("loop_{}_{}_{}", text == kOwn ? "own" : "uniform", b.name, k),
+             .text = fill(text, {{"$INDEX", kIndices[k]},
+                                 {"$STEP", b.step},
+                                 {"$FIRST", "bounds[0]"},
+                                 {"$I", "u32"}}),
+             .run_line = fmt::format("--in bounds={} --in a=iota(100)", b.values),
+             .guarded = true});
 }
 
 void add_signed(std::vector<Case>& cases) {
@@ -119,16 +132,20 @@ void add_signed(std::vector<Case>& cases) {
         cases.push_back(
             {.name = fmt::format("loop_signed_{}_{}_{}", text == kOwn ? "own" : "uniform",
                                  fill(first, {{"bounds[0]", "given"}}), k),
-             .text = fill(text,
-                          {{"$INDEX", kIndices[k]}, {"$STEP", "2"}, {"$FIRST", first}, {"$I", "i32"}}),
+             .text = fill(
+                 text, {{"$INDEX", kIndices[k]}, {"$STEP", "2"}, {"$FIRST", first}, {"$I", "i32"}}),
              .run_line = "--in bounds=[-9,120,-2] --in a=iota(100)",
              .guarded = true});
 }
 
 void add_constant(std::vector<Case>& cases) {
-  constexpr std::string_view kIndices[] = {"i",         "i * 8 + 3",      "gid.x + i",
-                                           "gid.x + i * 64", "gid.x + i * 64 - 70",
-                                           "gid.x - i", "gid.x + i * 0x0800_0000"};
+  constexpr std::string_view kIndices[] = {"i",
+                                           "i * 8 + 3",
+                                           "gid.x + i",
+                                           "gid.x + i * 64",
+                                           "gid.x + i * 64 - 70",
+                                           "gid.x - i",
+                                           "gid.x + i * 0x0800_0000"};
   constexpr Bounds kBounds[] = {
       {"few", "0 3", "1"}, {"many", "0 90", "1"}, {"later", "2 17", "3"}, {"none", "4 4", "1"}};
   for (size_t k = 0; k < std::size(kIndices); ++k)

@@ -104,10 +104,10 @@ std::vector<uint64_t> middles(Type type) {
       const uint32_t low = value(static_cast<uint16_t>(bits));
       const uint32_t high = value(static_cast<uint16_t>(bits + 1));
       if (high < low || high >= 0x7F80'0000) continue;
-      const uint32_t middle = std::bit_cast<uint32_t>(static_cast<float>(
-          (static_cast<double>(std::bit_cast<float>(low)) +
-           static_cast<double>(std::bit_cast<float>(high))) /
-          2));
+      const uint32_t middle = std::bit_cast<uint32_t>(
+          static_cast<float>((static_cast<double>(std::bit_cast<float>(low)) +
+                              static_cast<double>(std::bit_cast<float>(high))) /
+                             2));
       for (const uint32_t x : {middle - 1, middle, middle + 1}) all.push_back(x ^ sign);
     }
   // Where f16 and bf16 overflow.

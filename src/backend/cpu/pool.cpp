@@ -182,8 +182,8 @@ bool Pool::join(uint32_t worker, uint32_t& seen, bool woken) {
   seen = generation_of(state);
   if ((state & kOpen) == 0) return false;
   place.store(in_job(seen));
-  const bool open = (state_.load() & (~(kGeneration - 1) | kOpen)) ==
-                    ((state & ~(kGeneration - 1)) | kOpen);
+  const bool open =
+      (state_.load() & (~(kGeneration - 1) | kOpen)) == ((state & ~(kGeneration - 1)) | kOpen);
   if (open) {
     if (woken && sleepers_.load(std::memory_order_relaxed) != 0) wake_some();
     body_(context_, worker);

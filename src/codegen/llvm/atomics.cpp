@@ -290,8 +290,8 @@ Val LaneCode::atomic(ExprId id, const Atomic& e, bool used) {
   // Elements of an aligned row are read whole; volatile, because each of them is looked at anew.
   if (e.op == AtomicOp::Load && e.order == MemoryOrder::Relaxed && index.offset != nullptr &&
       !m.own && !m.per_lane) {
-    llvm::Value* const first = b_.CreateZExt(b_.CreateAdd(env_.start(), index.offset),
-                                             b_.getInt64Ty());
+    llvm::Value* const first =
+        b_.CreateZExt(b_.CreateAdd(env_.start(), index.offset), b_.getInt64Ty());
     if (llvm::Value* const row =
             unmasked_row(m, index, index_type, element_address(m, first), proved)) {
       llvm::LoadInst* const load = mark(m, b_.CreateAlignedLoad(vector(t), row, align_of(m)));

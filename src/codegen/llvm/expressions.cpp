@@ -179,9 +179,7 @@ bool LaneCode::quickly_done(ExprId id, uint32_t& nodes) const {
         return in_row(e.index, in_row) && parts();
       },
       [&](const Unary&) { return parts(); },
-      [&](const Binary& e) {
-        return e.op != BinaryOp::Div && e.op != BinaryOp::Rem && parts();
-      },
+      [&](const Binary& e) { return e.op != BinaryOp::Div && e.op != BinaryOp::Rem && parts(); },
       [&](const Cast&) { return parts(); }, [&](const Bitcast&) { return parts(); },
       [&](const IntrinsicCall& e) { return e.op < Intrinsic::Exp && parts(); },
       [](const Atomic&) { return false; }, [](const Subgroup&) { return false; },
@@ -224,9 +222,9 @@ Val LaneCode::lazy(const Binary& e, bool as_condition) {
   }
   if (uint32_t nodes = 0; !options_.checked && quickly_done(e.right, nodes)) {
     const Val right = value(e.right);
-    return {is_or ? b_.CreateOr(left.v, math_.splat(right))
-                  : b_.CreateAnd(left.v, math_.splat(right)),
-            true};
+    return {
+        is_or ? b_.CreateOr(left.v, math_.splat(right)) : b_.CreateAnd(left.v, math_.splat(right)),
+        true};
   }
   // Lanes for which the left side decides take no part in the right one.
   llvm::Value* const before = mask_;

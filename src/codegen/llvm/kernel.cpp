@@ -162,9 +162,8 @@ class KernelEmitter {
     phase.program = &phases_.program(i);
     if (!target_.checked) phase.needed = lanes_needed(*phase.program);
     if (!phase.needed.one) {
-      PhaseShape chosen =
-          choose_shape(*phase.program, own_memory(i), uses_in(i), target_.checked,
-                       target_.wide_vectors);
+      PhaseShape chosen = choose_shape(*phase.program, own_memory(i), uses_in(i), target_.checked,
+                                       target_.wide_vectors);
       phase.shape = chosen.block;
       phase.one_by_one = std::move(chosen.one_by_one);
     }

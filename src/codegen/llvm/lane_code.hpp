@@ -291,8 +291,8 @@ class LaneCode {
                              llvm::Value* a, llvm::Value* b, bool used);
   llvm::Value* combine(const MemoryRef& m, const ir::Atomic& e, llvm::Value* wide, llvm::Value* a);
   // Of all lanes, in the worker's own copy if there is one.
-  void combine_lanes(const MemoryRef& m, const ir::Atomic& e, const Val& index,
-                     ir::Type index_type, const Val& operand, llvm::Value* lanes_in);
+  void combine_lanes(const MemoryRef& m, const ir::Atomic& e, const Val& index, ir::Type index_type,
+                     const Val& operand, llvm::Value* lanes_in);
   llvm::Value* reduced(ir::AtomicOp op, ir::Type type, llvm::Value* values);
   // Elements with a number that is not a constant are taken from memory; null: all lanes have the
   // same.
@@ -355,9 +355,9 @@ class LaneCode {
     uint64_t ahead = 0;             // elements until what will be wanted soon
   };
   std::optional<Walk> walk_;
-  bool no_splits_ = false;       // in trips that are left over
-  uint64_t trips_ = 1;           // of the loops around, as far as they are known
-  uint32_t copies_ = 0;          // statements emitted a second time for full masks
+  bool no_splits_ = false;  // in trips that are left over
+  uint64_t trips_ = 1;      // of the loops around, as far as they are known
+  uint32_t copies_ = 0;     // statements emitted a second time for full masks
 };
 
 }  // namespace vyre::codegen

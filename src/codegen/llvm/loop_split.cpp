@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops whose accesses are tested before they start.
 //
-// In a loop over i, an index is mostly by * i + rest with a rest that the loop does not change. While
-// a trip is emitted for the first time, such accesses are not tested but noted. Together they give
-// the trips in which all of them are inside, and only these run that code; the others run a second
-// version of the trip with its tests. Trips of the first version are counted where their number is
-// known, not one by one, before somebody asks whether to go on.
+// In a loop over i, an index is mostly by * i + rest with a rest that the loop does not change.
+// While a trip is emitted for the first time, such accesses are not tested but noted. Together they
+// give the trips in which all of them are inside, and only these run that code; the others run a
+// second version of the trip with its tests. Trips of the first version are counted where their
+// number is known, not one by one, before somebody asks whether to go on.
 //
 // All of this is in 64 bits, where no index wraps: one that is inside there is the index that the
 // program computes modulo 2^32.
@@ -123,8 +123,8 @@ llvm::Value* LaneCode::split_index(llvm::Value* index, llvm::Value* start, const
       }
     }
     Builder before(loop.before);
-    const auto a = affine(before, index, loop.number,
-                          [&](llvm::Value* v) { return loop.hoister.hoist(v); });
+    const auto a =
+        affine(before, index, loop.number, [&](llvm::Value* v) { return loop.hoister.hoist(v); });
     llvm::Value* limit = loop.hoister.hoist(m.length);
     if (!a || limit == nullptr) continue;
     limit = before.CreateZExt(limit, word);

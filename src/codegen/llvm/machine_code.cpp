@@ -65,7 +65,8 @@ void start_llvm() {
 // code. Loops of the source keep their order of operations.
 constexpr const char* kPasses =
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
-    "vyre-narrow-lanes,loop-mssa(loop-rotate,licm),simplifycfg,gvn<no-pre>,instcombine<no-verify-fixpoint>,"
+    "vyre-narrow-lanes,loop-mssa(loop-rotate,licm),simplifycfg,gvn<no-pre>,instcombine<no-verify-"
+    "fixpoint>,"
     "loop(loop-unroll-full),sroa,early-cse<memssa>,infer-alignment,dse,adce,simplifycfg)";
 
 void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
@@ -74,13 +75,13 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
   llvm::PassBuilder builder(&machine);
-  builder.registerPipelineParsingCallback(
-      [](llvm::StringRef name, llvm::FunctionPassManager& passes,
-         llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
-        if (name != NarrowLanes::kName) return false;
-        passes.addPass(NarrowLanes());
-        return true;
-      });
+  builder.registerPipelineParsingCallback([](llvm::StringRef name,
+                                             llvm::FunctionPassManager& passes,
+                                             llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
+    if (name != NarrowLanes::kName) return false;
+    passes.addPass(NarrowLanes());
+    return true;
+  });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);

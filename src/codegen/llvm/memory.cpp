@@ -461,8 +461,8 @@ void LaneCode::store_uniform(const MemoryRef& m, const Val& index, Type index_ty
   access();
 }
 
-// For a store to a fixed element, which all lanes of all workgroups write: whether something else is
-// there. Where everybody stores the same, the line stays shared among the cores after the first.
+// For a store to a fixed element, which all lanes of all workgroups write: whether something else
+// is there. Where everybody stores the same, the line stays shared among the cores after the first.
 llvm::Value* LaneCode::changes_element(const MemoryRef& m, const Val& index, llvm::Value* inside,
                                        llvm::Value* address, llvm::Value* raw) {
   if (m.own || !options_.splits_loops || !llvm::isa<llvm::ConstantInt>(index.v)) return nullptr;

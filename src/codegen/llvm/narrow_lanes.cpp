@@ -91,10 +91,11 @@ class Narrower {
       result = b.CreateSelect(select->getCondition(), a, c);
     else if (auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&i))
       // None of them is negative in 32 bits; in 16 only the unsigned order is the same.
-      result = b.CreateBinaryIntrinsic(call->getIntrinsicID() == in::smax   ? in::umax
-                                       : call->getIntrinsicID() == in::smin ? in::umin
-                                                                            : call->getIntrinsicID(),
-                                       a, c);
+      result =
+          b.CreateBinaryIntrinsic(call->getIntrinsicID() == in::smax   ? in::umax
+                                  : call->getIntrinsicID() == in::smin ? in::umin
+                                                                       : call->getIntrinsicID(),
+                                  a, c);
     else
       result = b.CreateBinOp(llvm::cast<llvm::BinaryOperator>(i).getOpcode(), a, c);
     bounds_[result] = *most;
@@ -111,8 +112,7 @@ llvm::PreservedAnalyses NarrowLanes::run(llvm::Function& function, llvm::Functio
   Narrower narrower;
   llvm::SmallVector<llvm::Instruction*> replaced;
   // Operands before what is computed from them.
-  for (llvm::BasicBlock* const block :
-       llvm::ReversePostOrderTraversal<llvm::Function*>(&function))
+  for (llvm::BasicBlock* const block : llvm::ReversePostOrderTraversal<llvm::Function*>(&function))
     for (llvm::Instruction& i : *block)
       if (narrower.visit(i)) replaced.push_back(&i);
   for (llvm::Instruction* const i : replaced) i->eraseFromParent();

@@ -76,8 +76,8 @@ void LaneCode::emit_one_by_one(std::span<const StmtId> items, llvm::Value* lanes
       return b_.CreateGEP(place.element, place.memory, lane);
     };
     for (const Place& place : places) {
-      llvm::Value* const v = b_.CreateTruncOrBitCast(
-          b_.CreateLoad(place.element, element(place)), place.type);
+      llvm::Value* const v =
+          b_.CreateTruncOrBitCast(b_.CreateLoad(place.element, element(place)), place.type);
       Slot& s = mine[place.slot];
       s.varying = false;
       if (s.variable == nullptr) {

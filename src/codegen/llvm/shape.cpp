@@ -139,8 +139,7 @@ class OneByOne {
   // Lanes may end in it.
   [[nodiscard]] bool ends(Block block) const {
     for (const StmtId id : p_.items(block)) {
-      bool inner =
-          std::holds_alternative<Return>(p_[id]) || std::holds_alternative<Trap>(p_[id]);
+      bool inner = std::holds_alternative<Return>(p_[id]) || std::holds_alternative<Trap>(p_[id]);
       const auto calls = [&](ExprId e, auto&& self) -> void {
         if (const auto* call = std::get_if<Call>(&p_[e])) inner = inner || d_.ends_lanes(call->fn);
         for_each_operand(p_, p_[e], [&](ExprId operand) { self(operand, self); });
@@ -217,9 +216,10 @@ Cost estimated_cost(const check::CheckedProgram& phase, uint32_t lanes) {
 PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
                         const std::vector<BufferUse>& uses, bool checked, bool wide_vectors) {
   const Program& p = phase.program;
-  const bool subgroups =
-      mentions(phase, {Builtin::SubgroupId, Builtin::SubgroupLane}) ||
-      std::ranges::any_of(p.exprs, [](const Expr& e) { return std::holds_alternative<Subgroup>(e); });
+  const bool subgroups = mentions(phase, {Builtin::SubgroupId, Builtin::SubgroupLane}) ||
+                         std::ranges::any_of(p.exprs, [](const Expr& e) {
+                           return std::holds_alternative<Subgroup>(e);
+                         });
   if (subgroups) return {.block = {.lanes = kSubgroupLanes, .packed = true}, .one_by_one = {}};
   if (checked) return {};
   // The functions of the maths library keep many values at a time: not more than there are
@@ -245,7 +245,8 @@ PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
     if (atomic == nullptr || one_by_one.has(i) || !takes_turns(*atomic)) continue;
     // Lanes put together what they have, or have a copy of the buffer for themselves.
     const bool buffer = atomic->memory.kind == Memory::Kind::Buffer;
-    const bool to_one_element = !divergence.varies(atomic->index) && is_integer(*phase.expr_types[i]);
+    const bool to_one_element =
+        !divergence.varies(atomic->index) && is_integer(*phase.expr_types[i]);
     if (for_effect[i] && buffer && combines(atomic->op) && atomic->order == MemoryOrder::Relaxed &&
         (to_one_element || uses[atomic->memory.index].combines))
       continue;

@@ -351,8 +351,7 @@ void LaneCode::emit_if(const If& s, StmtId id) {
   const Val c = condition(s.condition);
   if (terminated()) return;
   if (c.varying && comes_one_by_one(id))
-    emit_one_by_one(p().items(s.then_block),
-                    mask_ != nullptr ? b_.CreateAnd(mask_, c.v) : c.v);
+    emit_one_by_one(p().items(s.then_block), mask_ != nullptr ? b_.CreateAnd(mask_, c.v) : c.v);
   else if (c.varying)
     emit_divergent_if(c, s);
   else
