@@ -297,6 +297,33 @@ void add_copies(std::vector<Case>& cases) {
       }
 }
 
+// The right side is proved to be inside by the left one, which not all lanes pass.
+constexpr std::string_view kGuard = R"(
+program lazy_guard {
+  workgroup 64;
+  over len(o);
+  in    a : u32[];
+  in    b : $T[];
+  inout o : u32[];
+  let i = gid.x;
+  if i < len(a) && a[i] > 3 || i < len(b) && b[i] as u32 == 1 || i >= 5 && i - 5 < len(a) && a[i - 5] < 2 {
+    o[i] = 7;
+  }
+  o[i] += select(i < len(a) && (i < len(b) && (a[i] as f32 > 2.0 || b[i] as u32 == 0)), 100, 10);
+}
+)";
+
+void add_guards(std::vector<Case>& cases) {
+  for (const char* const type : {"u32", "u8"})
+    for (const int length : {1, 31, 33, 64, 100, 1023})
+      cases.push_back(
+          {.name = fmt::format("lazy_guard_{}_{}", type, length),
+           .text = fill(kGuard, {{"$T", type}}),
+           .run_line = fmt::format("--in a=random({},0,9) --in b=random({},0,4) --in o=iota({})",
+                                   length, length / 2 + 1, length + 200),
+           .guarded = true});
+}
+
 }  // namespace
 
 std::vector<Case> bounds_cases() {
@@ -314,6 +341,7 @@ std::vector<Case> bounds_cases() {
       }
   add_affine(cases);
   add_copies(cases);
+  add_guards(cases);
   return cases;
 }
 

@@ -167,6 +167,9 @@ bool LaneCode::quickly_done(ExprId id, uint32_t& nodes) const {
       [](const ConstRef&) { return true; }, [](const BuiltinRef&) { return true; },
       [](const Len&) { return true; },
       [&](const Load& e) {
+        // What the left side proves is not proved for those it does not hold for.
+        const check::BoundsProof* const proof = c().proof(id);
+        if (proof != nullptr && proof->kind != check::BoundsProof::Kind::Range) return false;
         // Lanes side by side, as far as one can see.
         const auto in_row = [&](ExprId i, auto&& self) -> bool {
           if (!d().varies(i)) return true;
