@@ -306,7 +306,8 @@ program lazy_guard {
   in    b : $T[];
   inout o : u32[];
   let i = gid.x;
-  if i < len(a) && a[i] > 3 || i < len(b) && b[i] as u32 == 1 || i >= 5 && i - 5 < len(a) && a[i - 5] < 2 {
+  if i < len(a) && a[i] > 3 || i < len(b) && b[i] as u32 == 1 ||
+      i >= 5 && i - 5 < len(a) && a[i - 5] < 2 {
     o[i] = 7;
   }
   o[i] += select(i < len(a) && (i < len(b) && (a[i] as f32 > 2.0 || b[i] as u32 == 0)), 100, 10);

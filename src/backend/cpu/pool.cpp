@@ -175,7 +175,8 @@ void Pool::keep_off(Helper& helper, pthread_t thread, int core) {
 // Takes part in the job if it is still open. `seen` is the job that was looked at.
 //
 // A helper says that it is in the job and then looks whether the job is open; the owner closes the
-// job and then looks who is in it. One of them sees the other, and no word has two writers.
+// job and then looks who is in it. One of them sees the other, and all write to words of their
+// own (but for a helper that wakes an owner up).
 bool Pool::join(uint32_t worker, uint32_t& seen, bool woken) {
   std::atomic<uint64_t>& place = threads_[worker - 1].place;
   const uint64_t state = state_.load(std::memory_order_acquire);

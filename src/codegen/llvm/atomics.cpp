@@ -115,7 +115,7 @@ llvm::Value* LaneCode::atomic_scalar(const MemoryRef& m, const Atomic& e, llvm::
       s->setAtomic(ordering(e.order));
       return s;
     };
-    if (e.order != MemoryOrder::Relaxed) {
+    if (e.order != MemoryOrder::Relaxed || !options_.shared_lines) {
       store();
     } else {
       // A flag that everybody sets stays shared among the cores after the first.

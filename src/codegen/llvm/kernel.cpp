@@ -629,6 +629,7 @@ class KernelEmitter {
                  .test = phase.needed.test,
                  .jumps_over_accesses = phase.shape.lanes == 1,
                  .splits_loops = true,
+                 .shared_lines = true,
                  .one_by_one = phase.one_by_one.empty() ? nullptr : &phase.one_by_one},
                 wx, run, phase.needed.one);
   }

@@ -122,6 +122,9 @@ class LaneCode {
     // address: where a jump costs less than an access, or memories have addresses of their own.
     bool jumps_over_accesses = false;
     bool splits_loops = false;  // see loop_split.cpp
+    // Threads share lines of a cache: what is there already is not written again where all may
+    // write.
+    bool shared_lines = false;
     // By statement of the program: PhaseShape::one_by_one.
     const std::vector<bool>* one_by_one = nullptr;
   };

@@ -249,7 +249,9 @@ void LaneCode::prefetch(const MemoryRef& m, const Val& index, llvm::Value* addre
   constexpr uint64_t kLine = 64;
   const uint64_t bytes = uint64_t{lanes()} * bytes_of(m.element);
   for (uint64_t line = 0; line < bytes; line += kLine) {
-    llvm::Value* const at = byte_address(b_, address, walk_->ahead * bytes_of(m.element) + line);
+    // Maybe behind the buffer, which does no harm to a prefetch: the address promises nothing.
+    llvm::Value* const at = b_.CreateGEP(b_.getInt8Ty(), address,
+                                         b_.getInt64(walk_->ahead * bytes_of(m.element) + line));
     b_.CreateIntrinsic(in::prefetch, {at->getType()},
                        {at, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
   }
@@ -465,7 +467,7 @@ void LaneCode::store_uniform(const MemoryRef& m, const Val& index, Type index_ty
 // is there. Where everybody stores the same, the line stays shared among the cores after the first.
 llvm::Value* LaneCode::changes_element(const MemoryRef& m, const Val& index, llvm::Value* inside,
                                        llvm::Value* address, llvm::Value* raw) {
-  if (m.own || !options_.splits_loops || !llvm::isa<llvm::ConstantInt>(index.v)) return nullptr;
+  if (m.own || !options_.shared_lines || !llvm::isa<llvm::ConstantInt>(index.v)) return nullptr;
   if (inside != nullptr)
     address = b_.CreateSelect(inside, address, zero_global(*b_.GetInsertBlock()->getModule()));
   llvm::Type* const bits = b_.getIntNTy(raw->getType()->getScalarSizeInBits());

@@ -61,6 +61,8 @@ void LaneCode::emit_one_by_one(std::span<const StmtId> items, llvm::Value* lanes
     places.push_back(place);
   }
 
+  const uint64_t trips = trips_;
+  trips_ *= lanes();
   for_each_lane(lanes_in, [&](llvm::Value* lane) {
     llvm::Value* const mask = std::exchange(mask_, nullptr);
     const Divergence* const divergence = frame().d;
@@ -110,6 +112,7 @@ void LaneCode::emit_one_by_one(std::span<const StmtId> items, llvm::Value* lanes
     splits_ = std::move(splits);
     mask_ = mask;
   });
+  trips_ = trips;
   for (const Place& place : places) {
     llvm::Value* const variable = slots[place.slot].variable;
     if (variable == nullptr) continue;
