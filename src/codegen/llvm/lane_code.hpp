@@ -12,6 +12,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "codegen/llvm/divergence.hpp"
@@ -206,6 +207,8 @@ class LaneCode {
   [[nodiscard]] bool can_split(const ir::For& s, ir::Type type) const;
   void emit_split_for(const ir::For& s, ir::StmtId id, const Val& first, const Val& last,
                       const Val& step, std::optional<uint64_t> trips, bool polls);
+  std::pair<llvm::Value*, llvm::Value*> trips_inside(const SplitLoop& split, llvm::Value* begin,
+                                                     llvm::Value* end);
   // Where a row of lanes starts whose index is `index` (and what `start` says), if the loops around
   // are split so that it is inside; null if not.
   llvm::Value* split_index(llvm::Value* index, llvm::Value* start, const MemoryRef& m,

@@ -139,6 +139,35 @@ llvm::Value* LaneCode::split_index(llvm::Value* index, llvm::Value* start, const
   return nullptr;
 }
 
+// The trips in which everything is inside: first <= i < second.
+std::pair<llvm::Value*, llvm::Value*> LaneCode::trips_inside(const SplitLoop& split,
+                                                             llvm::Value* begin, llvm::Value* end) {
+  llvm::Value* low = begin;
+  llvm::Value* high = end;
+  llvm::Value* const zero = b_.getInt64(0);
+  for (const SplitLoop::Condition& c : split.conditions) {
+    if (const auto* k = llvm::dyn_cast<llvm::ConstantInt>(c.by)) {
+      // The first i for which by * i is not less.
+      const auto reaches = [&](llvm::Value* n) -> llvm::Value* {
+        n = b_.CreateBinaryIntrinsic(in::smax, n, zero);
+        if (k->isOne()) return n;
+        return b_.CreateUDiv(b_.CreateAdd(n, b_.getInt64(k->getZExtValue() - 1)), c.by);
+      };
+      low = b_.CreateBinaryIntrinsic(in::smax, low, reaches(b_.CreateNeg(c.rest)));
+      high = b_.CreateBinaryIntrinsic(in::smin, high, reaches(b_.CreateSub(c.limit, c.rest)));
+      continue;
+    }
+    // A division would take longer than many loops do: all trips or none.
+    llvm::Value* const most = b_.CreateMul(c.by, b_.CreateSub(end, b_.getInt64(1)));
+    llvm::Value* const least = b_.CreateMul(c.by, begin);
+    llvm::Value* const fits = b_.CreateICmpULT(most, b_.getInt64(uint64_t{1} << 62));
+    llvm::Value* const above = b_.CreateICmpSGE(b_.CreateAdd(c.rest, least), zero);
+    llvm::Value* const below = b_.CreateICmpSLT(b_.CreateAdd(c.rest, most), c.limit);
+    high = b_.CreateSelect(b_.CreateAnd(fits, b_.CreateAnd(above, below)), high, zero);
+  }
+  return {low, high};
+}
+
 void LaneCode::emit_split_for(const For& s, StmtId id, const Val& first, const Val& last,
                               const Val& step, std::optional<uint64_t> trips, bool polls) {
   const Type type = *c().local_types[s.variable.index()];
@@ -189,31 +218,8 @@ void LaneCode::emit_split_for(const For& s, StmtId id, const Val& first, const V
   const bool counts = polls && !asks_each_trip;
   const bool whole = split.conditions.empty();
 
-  // The trips in which everything is inside: low <= i < high.
   b_.SetInsertPoint(before);
-  llvm::Value* low = begin;
-  llvm::Value* high = end;
-  llvm::Value* const zero = b_.getInt64(0);
-  for (const SplitLoop::Condition& c : split.conditions) {
-    if (const auto* k = llvm::dyn_cast<llvm::ConstantInt>(c.by)) {
-      // The first i for which by * i is not less.
-      const auto reaches = [&](llvm::Value* n) -> llvm::Value* {
-        n = b_.CreateBinaryIntrinsic(in::smax, n, zero);
-        if (k->isOne()) return n;
-        return b_.CreateUDiv(b_.CreateAdd(n, b_.getInt64(k->getZExtValue() - 1)), c.by);
-      };
-      low = b_.CreateBinaryIntrinsic(in::smax, low, reaches(b_.CreateNeg(c.rest)));
-      high = b_.CreateBinaryIntrinsic(in::smin, high, reaches(b_.CreateSub(c.limit, c.rest)));
-      continue;
-    }
-    // A division would take longer than many loops do: all trips or none.
-    llvm::Value* const most = b_.CreateMul(c.by, b_.CreateSub(end, b_.getInt64(1)));
-    llvm::Value* const least = b_.CreateMul(c.by, begin);
-    llvm::Value* const fits = b_.CreateICmpULT(most, b_.getInt64(uint64_t{1} << 62));
-    llvm::Value* const above = b_.CreateICmpSGE(b_.CreateAdd(c.rest, least), zero);
-    llvm::Value* const below = b_.CreateICmpSLT(b_.CreateAdd(c.rest, most), c.limit);
-    high = b_.CreateSelect(b_.CreateAnd(fits, b_.CreateAnd(above, below)), high, zero);
-  }
+  auto [low, high] = trips_inside(split, begin, end);
 
   llvm::BasicBlock* const enter = new_block("for_inside");
   llvm::BasicBlock* const leave = new_block("for_leave");
