@@ -119,19 +119,17 @@ llvm::Value* Arithmetic::compare(BinaryOp op, Type type, llvm::Value* x, llvm::V
   return b_.CreateICmp(p, x, y);
 }
 
-// x / 0 = x and x % 0 = 0; MIN / -1 = MIN and MIN % -1 = 0.
+// x / 0 = x and x % 0 = 0; MIN / -1 = MIN and MIN % -1 = 0. No operand of the division is a select
+// of the divisor: LLVM 19 looks at the division by each arm of one, and where a lane of a constant
+// arm is zero it takes all lanes for undefined.
 llvm::Value* Arithmetic::divide(Type type, llvm::Value* x, llvm::Value* y, bool remainder) {
   llvm::Type* const t = x->getType();
-  llvm::Value* special = b_.CreateICmpEQ(y, number(t, 0));
-  if (!is_signed(type)) {
-    llvm::Value* const divisor = b_.CreateSelect(special, number(t, 1), y);
-    return remainder ? b_.CreateURem(x, divisor) : b_.CreateUDiv(x, divisor);
-  }
+  llvm::Value* const divisor = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, y, number(t, 1));
+  if (!is_signed(type)) return remainder ? b_.CreateURem(x, divisor) : b_.CreateUDiv(x, divisor);
   llvm::Value* const minus_one = b_.CreateICmpEQ(y, llvm::Constant::getAllOnesValue(t));
-  special = b_.CreateOr(special, minus_one);
-  llvm::Value* const divisor = b_.CreateSelect(special, number(t, 1), y);
-  if (remainder) return b_.CreateSRem(x, divisor);
-  return b_.CreateSelect(minus_one, b_.CreateNeg(x), b_.CreateSDiv(x, divisor));
+  llvm::Value* const harmless = b_.CreateSelect(minus_one, number(t, 0), x);
+  if (remainder) return b_.CreateSRem(harmless, divisor);
+  return b_.CreateSelect(minus_one, b_.CreateNeg(x), b_.CreateSDiv(harmless, divisor));
 }
 
 llvm::Value* Arithmetic::shift_amount(llvm::Type* type, llvm::Value* amount) {

@@ -10,17 +10,21 @@ using namespace ir;
 
 namespace {
 
-// By local: whether statements, or what is in them, speak of it.
-class Mentioned {
+// By local: whether statements, or what is in them, speak of it and it is declared before them. The
+// slot of any other may hold what another scope, or another version of this one, left there.
+class TakenAlong {
  public:
-  Mentioned(const Program& p, std::span<const StmtId> items) : locals(p.locals.size()), p_(p) {
+  TakenAlong(const Program& p, std::span<const StmtId> items) : locals(p.locals.size()), p_(p) {
     for (const StmtId id : items) look(id);
+    for (const LocalId id : declared_) locals[id.index()] = false;
   }
   std::vector<bool> locals;
 
  private:
   void look(StmtId id) {
     if (const auto* assign = std::get_if<Assign>(&p_[id])) locals[assign->local.index()] = true;
+    if (const auto* let = std::get_if<Let>(&p_[id])) declared_.push_back(let->local);
+    if (const auto* loop = std::get_if<For>(&p_[id])) declared_.push_back(loop->variable);
     for_each_operand(p_, p_[id], [&](ExprId e) { look(e); });
     for_each_block(p_[id], [&](Block b) {
       for (const StmtId inner : p_.items(b)) look(inner);
@@ -31,6 +35,7 @@ class Mentioned {
     for_each_operand(p_, p_[id], [&](ExprId e) { look(e); });
   }
   const Program& p_;
+  std::vector<LocalId> declared_;
 };
 
 }  // namespace
@@ -39,7 +44,7 @@ class Mentioned {
 // number that is not a constant are taken from memory; i1 has no address there and is kept as i8.
 void LaneCode::emit_one_by_one(std::span<const StmtId> items, llvm::Value* lanes_in) {
   const std::vector<Slot> slots = frame().slots;
-  const std::vector<bool> mentioned = Mentioned(p(), items).locals;
+  const std::vector<bool> taken = TakenAlong(p(), items).locals;
   const BlockShape shape = options_.shape;
   struct Place {
     size_t slot = 0;
@@ -51,7 +56,7 @@ void LaneCode::emit_one_by_one(std::span<const StmtId> items, llvm::Value* lanes
   for (size_t i = 0; i < slots.size(); ++i) {
     const Slot& s = slots[i];
     const bool varies = s.variable != nullptr ? s.varying : s.value.v != nullptr && s.value.varying;
-    if (!mentioned[i] || !varies || (s.variable == nullptr && s.value.offset != nullptr)) continue;
+    if (!taken[i] || !varies || (s.variable == nullptr && s.value.offset != nullptr)) continue;
     Place place{.slot = i, .type = type_of(*c().local_types[i], b_.getContext())};
     place.element = place.type->isIntegerTy(1) ? b_.getInt8Ty() : place.type;
     place.memory = new_variable(vector(place.element));
@@ -71,7 +76,7 @@ void LaneCode::emit_one_by_one(std::span<const StmtId> items, llvm::Value* lanes
     std::vector<Slot>& mine = frame().slots;
     for (size_t i = 0; i < slots.size(); ++i) {
       const Val& v = slots[i].value;
-      if (slots[i].variable == nullptr && v.offset != nullptr)
+      if (taken[i] && slots[i].variable == nullptr && v.offset != nullptr)
         mine[i].value = {b_.CreateAdd(b_.CreateAdd(env_.start(), v.offset), lane), false, nullptr};
     }
     const auto element = [&](const Place& place) {
