@@ -57,7 +57,7 @@ NvptxTarget ptx_target(const Target& target) {
 }
 
 Result<Format> choose_format(const device::FormatSet& formats, std::string_view device) {
-  for (const Format format : {Format::Program, Format::Object})
+  for (const Format format : {Format::Program, Format::Object, Format::Ptx})
     if (formats.contains(format)) return format;
   return unsupported(
       fmt::format("device `{}` loads {}, and this build generates code for none of these. Fix: use "

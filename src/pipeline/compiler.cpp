@@ -233,7 +233,8 @@ Result<Compiler::Found> Compiler::make(const Source& source, const Policy& polic
   artifact.format = *format;
   const codegen::Target target{.format = *format,
                                .subgroup_size = info.capabilities.subgroup_size,
-                               .checked = policy.checked};
+                               .checked = policy.checked,
+                               .architecture = info.architecture};
   artifact.entries = codegen::entries_of(variant->plan, name, target);
   artifact.key = key.combined();
 

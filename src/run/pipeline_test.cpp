@@ -124,11 +124,11 @@ TEST(Pipelines, TopLevelStatementsNeedARegion) {
 // D-PIPE.1: a device that this build cannot generate code for.
 TEST(Pipelines, AnUnknownFormatIsRefused) {
   backend::NullOptions options;
-  options.info.capabilities.formats = {device::Format::Ptx, device::Format::Cubin};
+  options.info.capabilities.formats = {device::Format::Spirv, device::Format::Cubin};
   const auto compiled = Fake(options).device.compile(program(kEcho));
   ASSERT_FALSE(compiled);
   EXPECT_EQ(compiled.error().code, ErrorCode::Unsupported);
-  EXPECT_THAT(compiled.error().message, HasSubstr("loads ptx,cubin"));
+  EXPECT_THAT(compiled.error().message, HasSubstr("loads cubin,spirv"));
   EXPECT_THAT(compiled.error().message, HasSubstr("Fix:"));
 }
 

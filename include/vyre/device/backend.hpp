@@ -36,6 +36,7 @@ struct BackendInfo {
   DeviceProfile profile;
   // What compiled code depends on beyond the capabilities: target, device, driver and its version.
   std::string signature;
+  std::string architecture = {};  // of GPUs whose code is made for one: "sm_90"
 };
 
 enum class Memory : uint8_t {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// How compiled code of Format::Ptx and Format::Cubin is launched: the contract between the code
+// generator and a backend that runs it on a GPU. Plain data of fixed layout, little-endian on both
+// sides; the generator takes the offsets from here.
+//
+// A module defines a kernel vyre_entry_<i> for each entry. Its one parameter, by value, is GpuArgs
+// and, at once behind it, one KernelBinding per argument of the entry, with addresses of the device
+// (device/kernel.hpp). That of a shared buffer is where workgroups keep it between launches. A
+// workgroup is a block of as many threads as it has lanes, all along x; workgroups are blocks
+// (x, y, z). The launch gives a block gpu_shared_bytes() of dynamic shared memory.
+//
+// Where Entry::barriers_inside, all blocks of the grid have to be on the GPU at once (a cooperative
+// launch), in one launch with `first` of zeros.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/kernel.hpp"
+#include "vyre/check/check.hpp"
+
+namespace vyre::device {
+
+struct GpuArgs {
+  uint32_t grid[3] = {};  // workgroups, as the program sees them
+  // The workgroup that block (0, 0, 0) runs: what is too much for one launch is launched in parts.
+  uint32_t first[3] = {};
+  uint64_t control = 0;  // address of a GpuControl
+};
+static_assert(sizeof(GpuArgs) == 32);
+
+// In memory of the GPU, at a multiple of 256. Zeros before the first launch that uses it.
+struct GpuControl {
+  // Not 0: lanes stop at the next place that asks, and what they have not done stays undone. The
+  // host may store it while kernels run.
+  uint32_t cancel = 0;
+  uint32_t lock = 0;  // of `stop`, the code's own
+  // Of the smallest lane so far; Kind::None: no lane has stopped. Kind::Loop: `lane` was given up
+  // in a loop.
+  KernelStop stop = {};
+  uint32_t zero[24] = {};
+  // How many blocks have come to barriers of the grid. Zero before each launch of an entry with
+  // barriers inside.
+  uint32_t arrived = 0;
+  uint32_t more[31] = {};
+};
+static_assert(sizeof(GpuControl) == 256 && offsetof(GpuControl, arrived) == 128);
+
+// Shared memory of a block: words of the code's own, then the shared buffers of the program in
+// their order, each at a multiple of kGpuSharedRow.
+inline constexpr uint64_t kGpuSharedRow = 16;
+inline constexpr uint64_t kGpuSharedHeader = 16;
+uint64_t gpu_shared_bytes(const check::CheckedProgram& program);
+
+}  // namespace vyre::device
