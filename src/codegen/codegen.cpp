@@ -7,6 +7,7 @@
 
 #include "codegen/llvm/cpu.hpp"
 #include "codegen/llvm/nvptx.hpp"
+#include "codegen/llvm/stops.hpp"
 #include "vyre/ir/binary.hpp"
 
 namespace vyre::codegen {
@@ -87,9 +88,14 @@ std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& p
     entry.program = std::shared_ptr<const check::CheckedProgram>(plan, &segment.program);
     entry.live = segment.live;
     entry.whole = plan->whole;
+    const auto number = static_cast<uint32_t>(i);
     if (target.format == Format::Object)
-      entry.explain = [plan, i, checked = target.checked](const device::KernelStop& stop) {
-        return explain_stop(*plan, static_cast<uint32_t>(i), checked, stop);
+      entry.explain = [plan, number, checked = target.checked](const device::KernelStop& stop) {
+        return explain_stop(*plan, number, checked, stop);
+      };
+    if (target.format == Format::Ptx)
+      entry.explain = [plan, number](const device::KernelStop& stop) {
+        return explain_whole_stop(*plan, number, stop);
       };
     entries.push_back(std::move(entry));
   }

@@ -89,7 +89,15 @@ llvm::Value* LaneCode::of_lane(const Val& v, llvm::Value* place, llvm::Value* la
 }
 
 llvm::Value* LaneCode::atomic_scalar(const MemoryRef& m, const Atomic& e, llvm::Value* address,
-                                     llvm::Value* a, llvm::Value* b, bool /*used*/) {
+                                     llvm::Value* a, llvm::Value* b, bool used) {
+  if (options_.lanes_are_threads && e.order != MemoryOrder::Relaxed) {
+    Atomic relaxed = e;
+    relaxed.order = MemoryOrder::Relaxed;
+    if (e.order != MemoryOrder::Acquire) env_.fence();
+    llvm::Value* const old = atomic_scalar(m, relaxed, address, a, b, used);
+    if (e.order != MemoryOrder::Release) env_.fence();
+    return old;
+  }
   const Type type = m.element;
   llvm::Type* const t = type_of(type, b_.getContext());
   const llvm::Align align = align_of(m);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stops of compiled code and what they mean: the numbers of sites, and the errors made of them.
 #include "codegen/llvm/cpu.hpp"
+#include "codegen/llvm/stops.hpp"
 
 #include <algorithm>
 #include <map>

@@ -58,8 +58,10 @@ Val LaneCode::value(ExprId id) {
       [&](const Bitcast& e) { return math_.bitcast(e.type, value(e.operand)); },
       [&](const IntrinsicCall& e) { return intrinsic(e); },
       [&](const Atomic& e) { return atomic(id, e, true); },
-      [&](const Subgroup& e) { return subgroup(e); },
-      [&](const UniformLoad& e) { return workgroup_load(id, e); },
+      [&](const Subgroup& e) {
+        return options_.lanes_are_threads ? thread_subgroup(e) : subgroup(e);
+      },
+      [&](const UniformLoad& e) { return uniform_load(id, e); },
       [&](const Call& e) { return call(e); },
       [&](const Poison&) -> Val { VYRE_CHECK(!"a checked program has no poison"); });
 }
@@ -81,11 +83,16 @@ Val LaneCode::intrinsic(const IntrinsicCall& e) {
   return math_.intrinsic(e.op, type, args, types);
 }
 
-Val LaneCode::workgroup_load(ExprId id, const UniformLoad& e) {
-  VYRE_CHECK(e.scope == Scope::Workgroup);
-  env_.workgroup_barrier();
+Val LaneCode::uniform_load(ExprId id, const UniformLoad& e) {
+  const auto meet = [&] {
+    if (e.scope == Scope::Grid)
+      env_.grid_barrier();
+    else
+      env_.workgroup_barrier();
+  };
+  meet();
   const Val v = load(e.memory, e.index, {id, {}}, c().expr_proofs[id.index()] >= 0);
-  env_.workgroup_barrier();
+  meet();
   return v;
 }
 

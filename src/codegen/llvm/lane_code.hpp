@@ -60,6 +60,16 @@ struct SiteRef {
   ir::StmtId stmt;
 };
 
+// An asynchronous copy, as every lane of the workgroup comes to it.
+struct CopyOperands {
+  ir::Memory dst_memory, src_memory;
+  MemoryRef dst, src;
+  llvm::Value* dst_index = nullptr;
+  llvm::Value* src_index = nullptr;
+  llvm::Value* count = nullptr;
+  ir::Type dst_type = ir::Type::U32, src_type = ir::Type::U32, count_type = ir::Type::U32;
+};
+
 class Environment {
  public:
   virtual ~Environment() = default;
@@ -97,8 +107,22 @@ class Environment {
   // leave_lane().
   virtual void enter_lane(llvm::Value* lane);
   virtual void leave_lane();
-  // Only where each lane is a thread of its own; elsewhere such barriers are cut by the plan.
+
+  // Only where each lane is a thread of its own (Options::lanes_are_threads); elsewhere the plan
+  // cuts at barriers and copies, and a subgroup is a block of lanes.
   virtual void workgroup_barrier();
+  virtual void grid_barrier();
+  virtual void subgroup_barrier();
+  virtual void copy(const CopyOperands& copy, SiteRef site);
+  // Of lanes of the subgroup that have not ended: the bits (u32) of those for which it holds, and
+  // the word (i32) of another one (below 32), which is anything if that one has ended. All of them
+  // come here.
+  virtual llvm::Value* ballot(llvm::Value* condition);
+  virtual llvm::Value* from_lane(llvm::Value* word, llvm::Value* lane);
+  // All subgroups have 32 lanes, and none of them ends before the others.
+  [[nodiscard]] virtual bool subgroups_are_full() const;
+  // Between accesses of this lane and those of others anywhere on the device.
+  virtual void fence();
 };
 
 inline uint64_t row_align(ir::Type element, uint32_t lanes) {
@@ -126,6 +150,8 @@ class LaneCode {
     // Threads share lines of a cache: what is there already is not written again where all may
     // write.
     bool shared_lines = false;
+    // Lanes of a block of one that can wait for each other and see each other's values.
+    bool lanes_are_threads = false;
     // By statement of the program: PhaseShape::one_by_one.
     const std::vector<bool>* one_by_one = nullptr;
   };
@@ -218,6 +244,8 @@ class LaneCode {
   void leave_divergent(const LanesOfLoop& lanes);
   void emit_return(const ir::Return& s);
   void emit_trap(const ir::Trap& s, ir::StmtId id);
+  void emit_barrier(const ir::Barrier& s);
+  void emit_copy(const ir::AsyncCopy& s, ir::StmtId id);
   void end_lanes();
   [[nodiscard]] bool jumps_out(ir::Block block) const;
   [[nodiscard]] bool can_end(ir::Block block) const;
@@ -232,7 +260,7 @@ class LaneCode {
   std::optional<bool> promised(const ir::Binary& e, const Val& x, const Val& y);
   Val lazy(const ir::Binary& e, bool as_condition);
   bool quickly_done(ir::ExprId id, uint32_t& nodes) const;
-  Val workgroup_load(ir::ExprId id, const ir::UniformLoad& e);
+  Val uniform_load(ir::ExprId id, const ir::UniformLoad& e);
   Val call(const ir::Call& e);
   Val call_body(Frame frame, ir::FnId fn);
   Val maths(ir::Intrinsic op, ir::Type type, std::span<const Val> args);
@@ -307,9 +335,17 @@ class LaneCode {
   // Runs `body(lane number)` for each lane of the mask; an exit in the middle is not possible.
   void for_each_lane(llvm::Value* mask, llvm::function_ref<void(llvm::Value*)> body);
 
+  // ---- subgroups of threads (thread_subgroup.cpp)
+
+  Val thread_subgroup(const ir::Subgroup& e);
+  llvm::Value* word_of_lane(llvm::Value* v, llvm::Value* lane);
+  llvm::Value* of_all_lanes(ir::SubgroupOp op, ir::Type type, llvm::Value* v, llvm::Value* present);
+  llvm::Value* over_threads(ir::SubgroupOp op, ir::Type type, llvm::Value* v);
+
   // ---- subgroups (subgroup.cpp)
 
   Val subgroup(const ir::Subgroup& e);
+  llvm::Value* joined(ir::SubgroupOp op, ir::Type type, llvm::Value* a, llvm::Value* b);
   llvm::Value* butterfly(ir::SubgroupOp op, ir::Type type, llvm::Value* v);
   llvm::Value* scanned(ir::Type type, llvm::Value* v, bool exclusive);
   llvm::Value* shuffled(ir::Type type, llvm::Value* v, llvm::Value* from, llvm::Value* valid);

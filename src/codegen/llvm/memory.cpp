@@ -468,13 +468,16 @@ void LaneCode::store_uniform(const MemoryRef& m, const Val& index, Type index_ty
 llvm::Value* LaneCode::changes_element(const MemoryRef& m, const Val& index, llvm::Value* inside,
                                        llvm::Value* address, llvm::Value* raw) {
   if (m.own || !options_.shared_lines || !llvm::isa<llvm::ConstantInt>(index.v)) return nullptr;
-  if (inside != nullptr)
-    address = b_.CreateSelect(inside, address, zero_global(*b_.GetInsertBlock()->getModule()));
   llvm::Type* const bits = b_.getIntNTy(raw->getType()->getScalarSizeInBits());
-  llvm::Value* const there =
-      b_.CreateFreeze(mark(m, b_.CreateAlignedLoad(bits, address, align_of(m))));
-  llvm::Value* const differs = b_.CreateICmpNE(there, b_.CreateBitCast(raw, bits));
-  return inside != nullptr ? b_.CreateAnd(inside, differs) : differs;
+  const auto differs = [&]() -> llvm::Value* {
+    llvm::Value* const there =
+        b_.CreateFreeze(mark(m, b_.CreateAlignedLoad(bits, address, align_of(m))));
+    return b_.CreateICmpNE(there, b_.CreateBitCast(raw, bits));
+  };
+  if (inside == nullptr) return differs();
+  if (options_.jumps_over_accesses) return jumped_over(inside, differs);
+  address = b_.CreateSelect(inside, address, zero_global(*b_.GetInsertBlock()->getModule()));
+  return b_.CreateAnd(inside, differs());
 }
 
 void LaneCode::store_contiguous(const MemoryRef& m, Memory source, const Val& index,

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX for a plan: one kernel per segment, in which a lane is a thread and a workgroup is a block of
-// threads. Barriers of a workgroup are barriers of the block, wherever control flow has them; a
-// lane that ends is a thread that exits, for which barriers do not wait from sm_70 on.
-//
-// Kernel vyre_entry_<i> has one parameter, by value: device::KernelArgs and, at once behind it, one
-// device::KernelBinding with an address of the device per argument of the segment; that of a shared
-// buffer is read if workgroups keep it between launches (device/kernel.hpp). It is launched with
-// KernelArgs::grid blocks; their size is in the code.
-//
-// No code is made for subgroup operations, barriers of the grid, asynchronous copies, traps,
-// ordered atomics and checked mode: these are refused.
+// threads (device/gpu_kernel.hpp says how it is launched). Barriers are barriers of the block, of
+// the warp or of all blocks, wherever control flow has them; a lane that ends is a thread that
+// exits, for which barriers do not wait from sm_70 on.
 #pragma once
 
 #include <cstdint>

@@ -18,9 +18,14 @@ bool needs_workgroup(const check::CheckedProgram& checked) {
   return false;
 }
 
-Result<Phases> Phases::make(const check::CheckedProgram& segment, bool checked) {
+Phases Phases::whole(const check::CheckedProgram& segment) {
   Phases phases;
   phases.segment_ = &segment;
+  return phases;
+}
+
+Result<Phases> Phases::make(const check::CheckedProgram& segment, bool checked) {
+  Phases phases = whole(segment);
   if (!needs_workgroup(segment)) return phases;
   auto cut = plan::cut_workgroup(segment, checked);
   if (!cut) return std::unexpected(cut.error());
@@ -34,7 +39,11 @@ uint32_t Phases::site(size_t phase, SiteRef place) const {
     const Program& p = program(i).program;
     base += 2 * static_cast<uint32_t>(std::max(p.exprs.size(), p.stmts.size()));
   }
-  return base + (place.expr.valid() ? 2 * place.expr.value : 2 * place.stmt.value + 1);
+  return base + uncut_site(place);
+}
+
+uint32_t uncut_site(SiteRef place) {
+  return place.expr.valid() ? 2 * place.expr.value : 2 * place.stmt.value + 1;
 }
 
 std::optional<Phases::Place> Phases::place(uint32_t site) const {

@@ -16,6 +16,8 @@ class Phases {
  public:
   // `checked`: accesses out of bounds end lanes.
   static Result<Phases> make(const check::CheckedProgram& segment, bool checked);
+  // One phase, whatever is in it.
+  static Phases whole(const check::CheckedProgram& segment);
 
   // Null: the segment is one phase.
   [[nodiscard]] const plan::Plan* cut() const { return cut_ ? &*cut_ : nullptr; }
@@ -43,6 +45,9 @@ inline constexpr uint32_t kCopySites = 1U << 30;
 inline constexpr uint32_t kLoopSites = 1U << 31;
 // Between blocks and workgroups.
 inline constexpr uint32_t kNoSite = ~uint32_t{0};
+
+// The same for a segment that stays whole, on devices whose lanes can wait for each other.
+uint32_t uncut_site(SiteRef place);
 
 // Barriers, loads with barriers and copies of workgroup scope.
 bool needs_workgroup(const check::CheckedProgram& program);

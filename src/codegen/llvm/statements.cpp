@@ -8,9 +8,29 @@ namespace vyre::codegen {
 using namespace ir;
 
 void Environment::workgroup_barrier() {
-  VYRE_CHECK(!"a workgroup barrier is cut by the plan");
+  VYRE_CHECK(!"a barrier of a workgroup is cut by the plan");
 }
-
+void Environment::grid_barrier() {
+  VYRE_CHECK(!"a barrier of the grid is cut by the plan");
+}
+void Environment::subgroup_barrier() {
+  VYRE_CHECK(!"a block of lanes has nothing to wait for");
+}
+void Environment::copy(const CopyOperands&, SiteRef) {
+  VYRE_CHECK(!"an async copy is cut by the plan");
+}
+llvm::Value* Environment::ballot(llvm::Value*) {
+  VYRE_CHECK(!"a subgroup is a block of lanes");
+}
+llvm::Value* Environment::from_lane(llvm::Value*, llvm::Value*) {
+  VYRE_CHECK(!"a subgroup is a block of lanes");
+}
+bool Environment::subgroups_are_full() const {
+  return false;
+}
+void Environment::fence() {
+  VYRE_CHECK(!"atomic operations have their orders");
+}
 llvm::Value* Environment::trips_left(uint32_t) {
   VYRE_CHECK(!"loops are not split here");
   return nullptr;
@@ -209,20 +229,39 @@ void LaneCode::emit_stmt(StmtId id) {
       },
       [&](const Return& s) { emit_return(s); }, [&](const Nested& s) { emit_block(s.body); },
       [&](const Region& s) { emit_block(s.body); },
-      [&](const Barrier& s) {
-        if (s.scope == Scope::Workgroup) {
-          env_.workgroup_barrier();
-          return;
-        }
-        // Lanes of a block are always at the same place: a subgroup has nothing to wait for.
-        VYRE_CHECK(s.scope == Scope::Subgroup);
-      },
+      [&](const Barrier& s) { emit_barrier(s); },
       [&](const Fixpoint&) { VYRE_CHECK(!"a fixpoint is cut by the plan"); },
-      [&](const AsyncCopy&) { VYRE_CHECK(!"an async copy is cut by the plan"); },
-      [&](const Wait&) { VYRE_CHECK(!"a wait is cut by the plan"); },
+      [&](const AsyncCopy& s) { emit_copy(s, id); }, [&](const Wait&) { env_.workgroup_barrier(); },
       [&](const Trap& s) { emit_trap(s, id); },
       [&](const Resume&) { VYRE_CHECK(!"a resume is cut by the plan"); },
       [&](const Collective&) { VYRE_CHECK(!"a collective is cut by the plan"); });
+}
+
+void LaneCode::emit_barrier(const Barrier& s) {
+  switch (s.scope) {
+    case Scope::Workgroup: env_.workgroup_barrier(); return;
+    case Scope::Grid: env_.grid_barrier(); return;
+    // Lanes of a block are always at the same place.
+    case Scope::Subgroup:
+      if (options_.lanes_are_threads) env_.subgroup_barrier();
+      return;
+  }
+}
+
+void LaneCode::emit_copy(const AsyncCopy& s, StmtId id) {
+  CopyOperands copy;
+  copy.dst_memory = s.dst;
+  copy.src_memory = s.src;
+  copy.dst_index = value(s.dst_index).v;
+  copy.src_index = value(s.src_index).v;
+  copy.count = value(s.count).v;
+  copy.dst_type = type_of_expr(s.dst_index);
+  copy.src_type = type_of_expr(s.src_index);
+  copy.count_type = type_of_expr(s.count);
+  if (terminated()) return;
+  copy.dst = memory(s.dst);
+  copy.src = memory(s.src);
+  env_.copy(copy, {{}, id});
 }
 
 // ---- locals

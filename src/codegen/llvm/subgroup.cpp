@@ -42,6 +42,18 @@ llvm::Constant* LaneCode::identity(SubgroupOp op, Type type) {
   }
 }
 
+llvm::Value* LaneCode::joined(SubgroupOp op, Type type, llvm::Value* a, llvm::Value* b) {
+  switch (op) {
+    case SubgroupOp::Add: return is_float(type) ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
+    case SubgroupOp::Mul: return is_float(type) ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
+    case SubgroupOp::Min: return math_.minimum(type, a, b);
+    case SubgroupOp::Max: return math_.maximum(type, a, b);
+    case SubgroupOp::And: return b_.CreateAnd(a, b);
+    case SubgroupOp::Or: return b_.CreateOr(a, b);
+    default: return b_.CreateXor(a, b);
+  }
+}
+
 // Partners are lane xor 1, 2, 4 and so on, the lower lane on the left: the order of float sums.
 llvm::Value* LaneCode::butterfly(SubgroupOp op, Type type, llvm::Value* v) {
   for (uint32_t distance = 1; distance < lanes(); distance *= 2) {
@@ -53,15 +65,7 @@ llvm::Value* LaneCode::butterfly(SubgroupOp op, Type type, llvm::Value* v) {
     }
     llvm::Value* const a = b_.CreateShuffleVector(v, low);
     llvm::Value* const b = b_.CreateShuffleVector(v, high);
-    switch (op) {
-      case SubgroupOp::Add: v = is_float(type) ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b); break;
-      case SubgroupOp::Mul: v = is_float(type) ? b_.CreateFMul(a, b) : b_.CreateMul(a, b); break;
-      case SubgroupOp::Min: v = math_.minimum(type, a, b); break;
-      case SubgroupOp::Max: v = math_.maximum(type, a, b); break;
-      case SubgroupOp::And: v = b_.CreateAnd(a, b); break;
-      case SubgroupOp::Or: v = b_.CreateOr(a, b); break;
-      default: v = b_.CreateXor(a, b); break;
-    }
+    v = joined(op, type, a, b);
   }
   return b_.CreateExtractElement(v, uint64_t{0});
 }

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/llvm/nvptx_kernel.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include <fmt/format.h>
+#include <llvm/CodeGen/AtomicExpandUtils.h>
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+
+namespace vyre::codegen {
+
+using namespace ir;
+using device::GpuArgs;
+using device::KernelBinding;
+namespace in = llvm::Intrinsic;
+
+ThreadUse thread_use(const check::CheckedProgram& checked, bool accesses_end) {
+  const Program& p = checked.program;
+  ThreadUse use;
+  use.ends = accesses_end;
+  std::vector<bool> of_function(p.stmts.size());
+  const auto mark = [&](auto&& self, Block body) -> void {
+    for (const StmtId id : p.items(body)) {
+      of_function[id.index()] = true;
+      for_each_block(p[id], [&](Block inner) { self(self, inner); });
+    }
+  };
+  for (const Fn& fn : p.fns) mark(mark, fn.body);
+  for (size_t i = 0; i < p.stmts.size(); ++i) {
+    const Stmt& s = p.stmts[i];
+    if (std::holds_alternative<Return>(s)) use.ends = use.ends || !of_function[i];
+    if (std::holds_alternative<Trap>(s)) use.ends = true;
+    if (std::holds_alternative<AsyncCopy>(s)) use.copies = use.waits = true;
+    if (std::holds_alternative<Wait>(s)) use.waits = true;
+    if (const auto* barrier = std::get_if<Barrier>(&s)) {
+      if (barrier->scope == Scope::Subgroup)
+        use.subgroups = true;
+      else
+        use.waits = true;
+    }
+  }
+  for (const Expr& e : p.exprs) {
+    if (std::holds_alternative<Subgroup>(e)) use.subgroups = true;
+    if (std::holds_alternative<UniformLoad>(e)) use.waits = true;
+  }
+  return use;
+}
+
+NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Segment& segment, uint32_t number,
+                         const Machine& machine, bool checked)
+    : module_(module),
+      context_(module.getContext()),
+      b_(context_),
+      segment_(segment),
+      program_(segment.program),
+      number_(number),
+      machine_(machine),
+      checked_(checked),
+      use_(thread_use(segment.program, checked)) {}
+
+void NvptxKernel::run() {
+  declare();
+  if (!device::gpu_can_meet(program_, segment_.live)) {
+    b_.CreateRetVoid();
+    for (llvm::BasicBlock* const unused : {exit_, leave_}) unused->eraseFromParent();
+    return;
+  }
+  bind_buffers();
+  start_shared();
+  const BlockShape one_lane;
+  const Divergence divergence(program_, one_lane, {.accesses_end = checked_});
+  LaneCode code(b_, *this, program_, divergence,
+                {.shape = one_lane,
+                 .checked = checked_,
+                 .half_conversions = machine_.half_conversions,
+                 .jumps_over_accesses = true,
+                 .shared_lines = true,
+                 .lanes_are_threads = true});
+  code.emit(nullptr);
+  if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(exit_);
+  b_.SetInsertPoint(exit_);
+  save_shared();
+  b_.CreateBr(leave_);
+  b_.SetInsertPoint(leave_);
+  b_.CreateRetVoid();
+  keep_subnormals_in_atomics();
+}
+
+Val NvptxKernel::builtin(Builtin builtin, uint32_t axis) {
+  switch (builtin) {
+    case Builtin::Gid:
+      return plain(b_.CreateAdd(b_.CreateMul(group_id(axis), size_of(axis)), lane_along(axis)));
+    case Builtin::Lid: return plain(lane_along(axis));
+    case Builtin::Wid: return plain(group_id(axis));
+    case Builtin::NumWorkgroups: return plain(grid_[axis]);
+    case Builtin::WorkgroupSize: return plain(size_of(axis));
+    case Builtin::SubgroupSize: return plain(b_.getInt32(kPtxSubgroupLanes));
+    case Builtin::SubgroupLane:
+      return plain(b_.CreateAnd(lane_in_group(), b_.getInt32(kPtxSubgroupLanes - 1)));
+    case Builtin::SubgroupId:
+      return plain(b_.CreateUDiv(lane_in_group(), b_.getInt32(kPtxSubgroupLanes)));
+    // Where the program has a fixpoint these are words that the plan keeps.
+    case Builtin::FixpointPasses: return plain(b_.getInt32(0));
+    case Builtin::FixpointConverged: return plain(b_.getFalse());
+  }
+  return {};
+}
+
+Val NvptxKernel::global_lane() {
+  return plain(b_.CreateAdd(b_.CreateMul(linear_group(), b_.getInt32(threads())), lane_in_group()));
+}
+
+// ---- the function
+
+void NvptxKernel::declare() {
+  const uint64_t bytes =
+      sizeof(GpuArgs) + program_.program.buffers.size() * sizeof(KernelBinding);
+  llvm::Type* const arguments = llvm::ArrayType::get(b_.getInt64Ty(), bytes / 8);
+  llvm::FunctionType* const type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
+  function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
+                                     fmt::format("vyre_entry_{}", number_), module_);
+  function_->setCallingConv(llvm::CallingConv::PTX_Kernel);
+  function_->addFnAttr(llvm::Attribute::NoUnwind);
+  function_->addFnAttr(llvm::Attribute::Convergent);
+  function_->addParamAttr(0, llvm::Attribute::getWithByValType(context_, arguments));
+  function_->addParamAttr(0, llvm::Attribute::getWithAlignment(context_, llvm::Align(8)));
+  annotate("kernel", 1);
+  annotate("reqntidx", threads());
+  annotate("reqntidy", 1);
+  annotate("reqntidz", 1);
+  b_.SetInsertPoint(block("entry"));
+  exit_ = block("exit");
+  leave_ = block("leave");
+  for (uint32_t axis = 0; axis < 3; ++axis)
+    grid_[axis] = parameter(b_.getInt32Ty(), offsetof(GpuArgs, grid) + 4 * axis);
+  control_ = parameter(b_.getPtrTy(kPtxGlobalSpace), offsetof(GpuArgs, control));
+  polls_left_ = b_.CreateAlloca(b_.getInt32Ty());
+  goal_ = b_.CreateAlloca(b_.getInt32Ty());
+  b_.CreateStore(b_.getInt32(kTripsPerPoll), polls_left_);
+  b_.CreateStore(b_.getInt32(0), goal_);
+}
+
+llvm::BasicBlock* NvptxKernel::block(const char* name) {
+  return llvm::BasicBlock::Create(context_, name, function_);
+}
+
+void NvptxKernel::annotate(const char* what, uint32_t value) {
+  module_.getOrInsertNamedMetadata("nvvm.annotations")
+      ->addOperand(llvm::MDNode::get(
+          context_, {llvm::ConstantAsMetadata::get(function_), llvm::MDString::get(context_, what),
+                     llvm::ConstantAsMetadata::get(b_.getInt32(value))}));
+}
+
+llvm::Value* NvptxKernel::parameter(llvm::Type* type, uint64_t offset) {
+  return invariant_load(b_, type, function_->getArg(0), offset);
+}
+
+// ---- ids
+
+// A special register with its range, so that what is computed from it is known to stay small.
+llvm::Value* NvptxKernel::special(in::ID id, uint32_t below) {
+  if (below == 1) return b_.getInt32(0);
+  llvm::CallInst* const call = b_.CreateIntrinsic(id, {}, {});
+  llvm::MDBuilder md(context_);
+  call->setMetadata(llvm::LLVMContext::MD_range,
+                    md.createRange(llvm::APInt(32, 0), llvm::APInt(32, below)));
+  return call;
+}
+
+llvm::Value* NvptxKernel::lane_in_group() {
+  return special(in::nvvm_read_ptx_sreg_tid_x, threads());
+}
+
+llvm::Value* NvptxKernel::lane_along(uint32_t axis) {
+  const auto& size = program_.workgroup;
+  if (size[axis] == 1) return b_.getInt32(0);
+  llvm::Value* lane = lane_in_group();
+  uint32_t before = 1;
+  for (uint32_t i = 0; i < axis; ++i) before *= size[i];
+  if (before != 1) lane = b_.CreateUDiv(lane, b_.getInt32(before));
+  if (before * size[axis] != threads()) lane = b_.CreateURem(lane, size_of(axis));
+  return lane;
+}
+
+llvm::Value* NvptxKernel::group_id(uint32_t axis) {
+  constexpr std::array kIds = {in::nvvm_read_ptx_sreg_ctaid_x, in::nvvm_read_ptx_sreg_ctaid_y,
+                               in::nvvm_read_ptx_sreg_ctaid_z};
+  llvm::Value* const id = special(kIds[axis], axis == 0 ? 0x7FFF'FFFF : 0xFFFF);
+  return b_.CreateAdd(id, parameter(b_.getInt32Ty(), offsetof(GpuArgs, first) + 4 * axis));
+}
+
+llvm::Value* NvptxKernel::linear_group() {
+  llvm::Value* const row = b_.CreateAdd(b_.CreateMul(group_id(2), grid_[1]), group_id(1));
+  return b_.CreateAdd(b_.CreateMul(row, grid_[0]), group_id(0));
+}
+
+// ---- memory
+
+void NvptxKernel::bind_buffers() {
+  const auto& buffers = program_.program.buffers;
+  // Its size is given with the launch. All kernels of a module mean the same name.
+  llvm::Type* const bytes = llvm::ArrayType::get(b_.getInt8Ty(), 0);
+  shared_ = module_.getOrInsertGlobal("vyre_shared", bytes, [&] {
+    auto* const global = llvm::cast<llvm::GlobalVariable>(
+        new llvm::GlobalVariable(module_, bytes, false, llvm::GlobalValue::ExternalLinkage, nullptr,
+                                 "vyre_shared", nullptr, llvm::GlobalValue::NotThreadLocal,
+                                 kPtxSharedSpace));
+    global->setAlignment(llvm::Align(device::kGpuSharedRow));
+    return global;
+  });
+  uint64_t at = device::kGpuSharedHeader;
+  for (uint32_t i = 0; i < buffers.size(); ++i) {
+    MemoryRef m;
+    m.element = buffers[i].element;
+    if (buffers[i].kind == BufferKind::Shared) {
+      m.address = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), shared_, at);
+      m.length = b_.getInt32(count_of(i));
+      at += rows_of(i) * device::kGpuSharedRow;
+    } else {
+      m.address = bound_address(i);
+      m.length = parameter(b_.getInt32Ty(),
+                           sizeof(GpuArgs) + i * sizeof(KernelBinding) +
+                               offsetof(KernelBinding, length));
+      m.invariant = buffers[i].kind == BufferKind::In || buffers[i].kind == BufferKind::Uniform;
+    }
+    memories_.push_back(m);
+  }
+  give_scopes();
+}
+
+// Buffers do not overlap. As metadata of accesses and not as `noalias` of parameters, with which
+// LLVM moves accesses across barriers.
+void NvptxKernel::give_scopes() {
+  llvm::MDBuilder md(context_);
+  llvm::MDNode* const domain = md.createAnonymousAliasScopeDomain();
+  std::vector<llvm::Metadata*> scopes;
+  for (size_t i = 0; i < memories_.size(); ++i)
+    scopes.push_back(md.createAnonymousAliasScope(domain));
+  for (size_t i = 0; i < memories_.size(); ++i) {
+    memories_[i].scope = llvm::MDNode::get(context_, {scopes[i]});
+    std::vector<llvm::Metadata*> others = scopes;
+    others.erase(others.begin() + static_cast<ptrdiff_t>(i));
+    memories_[i].others = llvm::MDNode::get(context_, others);
+  }
+}
+
+llvm::Value* NvptxKernel::bound_address(uint32_t buffer) {
+  auto* const address = llvm::cast<llvm::LoadInst>(
+      parameter(b_.getPtrTy(kPtxGlobalSpace), sizeof(GpuArgs) + buffer * sizeof(KernelBinding) +
+                                                  offsetof(KernelBinding, address)));
+  address->setMetadata(
+      llvm::LLVMContext::MD_align,
+      llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(b_.getInt64(256))));
+  return address;
+}
+
+uint32_t NvptxKernel::rows_of(uint32_t buffer) const {
+  const uint64_t bytes =
+      uint64_t{count_of(buffer)} * bytes_of(program_.program.buffers[buffer].element);
+  return static_cast<uint32_t>((bytes + device::kGpuSharedRow - 1) / device::kGpuSharedRow);
+}
+
+// The instruction that adds f32 in global memory takes subnormal numbers for zero, so it is done
+// with an addition of its own and exchanges; that for shared memory keeps them.
+void NvptxKernel::keep_subnormals_in_atomics() {
+  std::vector<llvm::AtomicRMWInst*> found;
+  for (llvm::BasicBlock& block : *function_)
+    for (llvm::Instruction& i : block)
+      if (auto* const a = llvm::dyn_cast<llvm::AtomicRMWInst>(&i);
+          a != nullptr && a->getOperation() == llvm::AtomicRMWInst::FAdd &&
+          a->getPointerAddressSpace() == kPtxGlobalSpace)
+        found.push_back(a);
+  for (llvm::AtomicRMWInst* const a : found)
+    llvm::expandAtomicRMWToCmpXchg(
+        a, [](llvm::IRBuilderBase& b, llvm::Value* address, llvm::Value* loaded,
+              llvm::Value* wanted, llvm::Align align, llvm::AtomicOrdering order,
+              llvm::SyncScope::ID scope, llvm::Value*& success, llvm::Value*& seen) {
+          llvm::Type* const real = wanted->getType();
+          llvm::Type* const bits = b.getIntNTy(real->getScalarSizeInBits());
+          llvm::Value* const pair = b.CreateAtomicCmpXchg(
+              address, b.CreateBitCast(loaded, bits), b.CreateBitCast(wanted, bits), align, order,
+              llvm::AtomicCmpXchgInst::getStrongestFailureOrdering(order), scope);
+          success = b.CreateExtractValue(pair, 1);
+          seen = b.CreateBitCast(b.CreateExtractValue(pair, 0), real);
+        });
+}
+
+}  // namespace vyre::codegen

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// One segment as a kernel of PTX: a lane is a thread, a workgroup is a block of threads. How it is
+// launched is in device/gpu_kernel.hpp.
+#pragma once
+
+#include <vector>
+
+#include "codegen/llvm/lane_code.hpp"
+#include "codegen/llvm/machine_code.hpp"
+#include "device/gpu_kernel.hpp"
+#include "vyre/plan/plan.hpp"
+
+namespace vyre::codegen {
+
+// Units of work between two looks at whether to go on.
+inline constexpr uint32_t kTripsPerPoll = 1U << 14;
+inline constexpr unsigned kPtxGlobalSpace = 1;
+inline constexpr unsigned kPtxSharedSpace = 3;
+// Named by the language's rules, not by a warp: a subgroup is that many lanes in their order.
+inline constexpr uint32_t kPtxSubgroupLanes = 32;
+
+// What a segment does that decides how its blocks are made.
+struct ThreadUse {
+  bool ends = false;       // a lane, before the end of the program
+  bool waits = false;      // at barriers of its workgroup
+  bool subgroups = false;  // operations and barriers of subgroups
+  bool copies = false;     // asynchronous copies
+};
+ThreadUse thread_use(const check::CheckedProgram& program, bool checked);
+
+class NvptxKernel : public Environment {
+ public:
+  NvptxKernel(llvm::Module& module, const plan::Segment& segment, uint32_t number,
+              const Machine& machine, bool checked);
+  void run();
+
+  // ---- Environment
+
+  Val builtin(ir::Builtin builtin, uint32_t axis) override;
+  MemoryRef buffer(ir::BufferId id) override { return memories_[id.index()]; }
+  Val global_lane() override;
+  void trapped(SiteRef site, llvm::Value* lane, llvm::Value* value) override;
+  void out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Value* lane,
+                     llvm::Value* index) override;
+  void poll(SiteRef site, uint32_t weight) override;
+  llvm::BasicBlock* lane_end() override { return exit_; }
+  // Only blocks of several lanes ask for these.
+  llvm::Value* start() override { return b_.getInt32(0); }
+  bool ensure_below(llvm::Value*, llvm::Value*, bool) override { return false; }
+  bool ensure_at_least(llvm::Value*, llvm::Value*) override { return false; }
+  llvm::Value* wide_start() override { return b_.getInt64(0); }
+  bool streams(ir::BufferId, llvm::Value*) override { return false; }
+  void only_lanes(llvm::Value*, llvm::Value*, bool) override {}
+  void workgroup_barrier() override;
+  void grid_barrier() override;
+  void subgroup_barrier() override;
+  void copy(const CopyOperands& copy, SiteRef site) override;
+  llvm::Value* ballot(llvm::Value* condition) override;
+  llvm::Value* from_lane(llvm::Value* word, llvm::Value* lane) override;
+  [[nodiscard]] bool subgroups_are_full() const override;
+  void fence() override;
+
+ private:
+  static Val plain(llvm::Value* v) { return {v, false}; }
+
+  // ---- the function and its ids (nvptx_kernel.cpp)
+
+  void declare();
+  void annotate(const char* what, uint32_t value);
+  llvm::Value* parameter(llvm::Type* type, uint64_t offset);
+  llvm::Value* special(llvm::Intrinsic::ID id, uint32_t below);
+  llvm::Value* lane_in_group();
+  llvm::Value* lane_along(uint32_t axis);
+  llvm::Value* group_id(uint32_t axis);
+  llvm::Value* linear_group();
+  llvm::Value* size_of(uint32_t axis) { return b_.getInt32(program_.workgroup[axis]); }
+  [[nodiscard]] uint32_t threads() const {
+    return program_.workgroup[0] * program_.workgroup[1] * program_.workgroup[2];
+  }
+  llvm::BasicBlock* block(const char* name);
+
+  // ---- memory
+
+  void bind_buffers();
+  void give_scopes();
+  llvm::Value* bound_address(uint32_t buffer);
+  [[nodiscard]] uint32_t count_of(uint32_t buffer) const {
+    return *program_.buffers[buffer].constant_count;
+  }
+  [[nodiscard]] uint32_t rows_of(uint32_t buffer) const;
+  void keep_subnormals_in_atomics();
+
+  // ---- shared memory and copies (nvptx_shared.cpp)
+
+  void deal(llvm::Value* first, llvm::Value* step, llvm::Value* count,
+            llvm::function_ref<void(llvm::Value* at)> body);
+  void deal_to_all(uint32_t count, llvm::function_ref<void(llvm::Value* at)> body);
+  void take_turns(llvm::Value* count, llvm::function_ref<void(llvm::Value* at)> body);
+  llvm::Value* header_word(uint32_t word);
+  [[nodiscard]] const plan::SharedUse* use_of(uint32_t buffer) const;
+  void copy_shared(uint32_t buffer, bool save, bool alone);
+  void start_shared();
+  void save_shared();
+  [[nodiscard]] bool saves() const;
+  void check_copy(const CopyOperands& copy, SiteRef site, llvm::Value* dst, llvm::Value* src,
+                  llvm::Value* count);
+
+  // ---- meeting and stopping (nvptx_meet.cpp)
+
+  llvm::Value* inline_ptx(const char* text, const char* constraints, llvm::Type* result,
+                          llvm::ArrayRef<llvm::Value*> operands);
+  llvm::Function* internal_function(const char* name, llvm::Type* result,
+                                    llvm::ArrayRef<llvm::Type*> parameters);
+  llvm::Function* barrier_function();
+  llvm::Function* stop_function();
+  void record(device::KernelStop::Kind kind, SiteRef site, uint16_t memory, llvm::Value* lane,
+              llvm::Value* value, llvm::Value* index);
+
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  Builder b_;
+  const plan::Segment& segment_;
+  const check::CheckedProgram& program_;
+  uint32_t number_;
+  const Machine& machine_;
+  bool checked_;
+  ThreadUse use_;
+
+  llvm::Function* function_ = nullptr;
+  llvm::BasicBlock* exit_ = nullptr;   // where lanes end
+  llvm::BasicBlock* leave_ = nullptr;  // where they are given up
+  llvm::Value* shared_ = nullptr;
+  llvm::Value* control_ = nullptr;
+  llvm::Value* polls_left_ = nullptr;  // variables
+  llvm::Value* goal_ = nullptr;
+  std::array<llvm::Value*, 3> grid_ = {};
+  std::vector<MemoryRef> memories_;  // by buffer
+};
+
+}  // namespace vyre::codegen

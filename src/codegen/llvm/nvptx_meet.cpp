@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where lanes wait for each other, exchange values, and are told to stop. LLVM 19 drops orders of
+// atomic operations for this target and ends the process over fences, so both are written as PTX.
+#include <cstddef>
+
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include "codegen/llvm/nvptx_kernel.hpp"
+#include "codegen/llvm/phases.hpp"
+
+namespace vyre::codegen {
+
+using namespace ir;
+using device::GpuControl;
+using device::KernelStop;
+namespace in = llvm::Intrinsic;
+
+namespace {
+
+constexpr uint32_t kAllLanes = ~uint32_t{0};
+constexpr uint32_t kNap = 20;            // ns, while others are waited for
+constexpr uint32_t kPollsPerLook = 128;  // at whether to go on
+
+}  // namespace
+
+llvm::Value* NvptxKernel::inline_ptx(const char* text, const char* constraints, llvm::Type* result,
+                                     llvm::ArrayRef<llvm::Value*> operands) {
+  std::vector<llvm::Type*> types;
+  for (const llvm::Value* operand : operands) types.push_back(operand->getType());
+  llvm::FunctionType* const type = llvm::FunctionType::get(result, types, false);
+  return b_.CreateCall(type, llvm::InlineAsm::get(type, text, constraints, true), operands);
+}
+
+llvm::Function* NvptxKernel::internal_function(const char* name, llvm::Type* result,
+                                               llvm::ArrayRef<llvm::Type*> parameters) {
+  llvm::Function* const made =
+      llvm::Function::Create(llvm::FunctionType::get(result, parameters, false),
+                             llvm::GlobalValue::InternalLinkage, name, module_);
+  made->addFnAttr(llvm::Attribute::NoUnwind);
+  made->addFnAttr(llvm::Attribute::Convergent);
+  made->addFnAttr(llvm::Attribute::NoInline);
+  return made;
+}
+
+void NvptxKernel::fence() {
+  inline_ptx("fence.acq_rel.gpu;", "~{memory}", b_.getVoidTy(), {});
+}
+
+// ---- barriers
+
+void NvptxKernel::workgroup_barrier() {
+  b_.CreateIntrinsic(in::nvvm_barrier0, {}, {});
+}
+
+// Named lanes that have exited are not waited for.
+void NvptxKernel::subgroup_barrier() {
+  b_.CreateIntrinsic(in::nvvm_bar_warp_sync, {}, {b_.getInt32(kAllLanes)});
+}
+
+// One thread of each block adds 1 to a counter and waits until it has the goal, which grows by the
+// number of blocks from barrier to barrier and may wrap. To branch on what the addition returned,
+// before looking at the counter, is what makes it fast. Not 0: the launch is given up.
+llvm::Function* NvptxKernel::barrier_function() {
+  if (llvm::Function* const made = module_.getFunction("vyre_grid_barrier")) return made;
+  const Builder::InsertPointGuard guard(b_);
+  llvm::Type* const word = b_.getInt32Ty();
+  llvm::Type* const global = b_.getPtrTy(kPtxGlobalSpace);
+  llvm::Function* const made = internal_function("vyre_grid_barrier", word, {global, word});
+  const auto new_block = [&](const char* name) {
+    return llvm::BasicBlock::Create(context_, name, made);
+  };
+  llvm::BasicBlock* const entry = new_block("entry");
+  llvm::BasicBlock* const arrive = new_block("arrive");
+  llvm::BasicBlock* const poll = new_block("poll");
+  llvm::BasicBlock* const nap = new_block("nap");
+  llvm::BasicBlock* const look = new_block("look");
+  llvm::BasicBlock* const rest = new_block("rest");
+  llvm::BasicBlock* const join = new_block("join");
+  llvm::Value* const goal = made->getArg(1);
+
+  b_.SetInsertPoint(entry);
+  llvm::Value* const counter = byte_address(b_, made->getArg(0), offsetof(GpuControl, arrived));
+  workgroup_barrier();
+  llvm::Value* const thread = b_.CreateIntrinsic(in::nvvm_read_ptx_sreg_tid_x, {}, {});
+  b_.CreateCondBr(b_.CreateICmpEQ(thread, b_.getInt32(0)), arrive, join);
+  b_.SetInsertPoint(arrive);
+  llvm::Value* const old = inline_ptx("atom.add.acq_rel.gpu.global.u32 $0, [$1], $2;",
+                                      "=r,l,r,~{memory}", word, {counter, b_.getInt32(1)});
+  b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateAdd(old, b_.getInt32(1)), goal), join, poll);
+  b_.SetInsertPoint(poll);
+  llvm::PHINode* const polls = b_.CreatePHI(word, 2);
+  polls->addIncoming(b_.getInt32(1), arrive);
+  llvm::Value* const now = inline_ptx("ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}", word,
+                                      {counter});
+  b_.CreateCondBr(b_.CreateICmpSGE(b_.CreateSub(now, goal), b_.getInt32(0)), join, nap);
+  b_.SetInsertPoint(nap);
+  llvm::Value* const often = b_.CreateICmpEQ(b_.CreateAnd(polls, b_.getInt32(kPollsPerLook - 1)),
+                                             b_.getInt32(0));
+  b_.CreateCondBr(often, look, rest);
+  b_.SetInsertPoint(look);
+  llvm::Value* const cancel = b_.CreateLoad(
+      word, byte_address(b_, made->getArg(0), offsetof(GpuControl, cancel)), /*isVolatile=*/true);
+  b_.CreateCondBr(b_.CreateICmpNE(cancel, b_.getInt32(0)), join, rest);
+  b_.SetInsertPoint(rest);
+  b_.CreateIntrinsic(in::nvvm_nanosleep, {}, {b_.getInt32(kNap)});
+  polls->addIncoming(b_.CreateAdd(polls, b_.getInt32(1)), rest);
+  b_.CreateBr(poll);
+  b_.SetInsertPoint(join);
+  llvm::PHINode* const given_up = b_.CreatePHI(word, 4);
+  for (llvm::BasicBlock* const from : {entry, arrive, poll}) given_up->addIncoming(b_.getInt32(0), from);
+  given_up->addIncoming(b_.getInt32(1), look);
+  b_.CreateRet(b_.CreateIntrinsic(in::nvvm_barrier0_or, {}, {given_up}));
+  return made;
+}
+
+void NvptxKernel::grid_barrier() {
+  llvm::Value* const blocks = b_.CreateMul(b_.CreateMul(grid_[0], grid_[1]), grid_[2]);
+  llvm::Value* const goal = b_.CreateAdd(b_.CreateLoad(b_.getInt32Ty(), goal_), blocks);
+  b_.CreateStore(goal, goal_);
+  llvm::Value* const given_up = b_.CreateCall(barrier_function(), {control_, goal});
+  llvm::BasicBlock* const on = block("met");
+  b_.CreateCondBr(b_.CreateICmpNE(given_up, b_.getInt32(0)), leave_, on);
+  b_.SetInsertPoint(on);
+}
+
+// ---- subgroups
+
+// Waits for all lanes of the warp but those that have exited, whose bits are 0.
+llvm::Value* NvptxKernel::ballot(llvm::Value* condition) {
+  return b_.CreateIntrinsic(in::nvvm_vote_ballot_sync, {}, {b_.getInt32(kAllLanes), condition});
+}
+
+llvm::Value* NvptxKernel::from_lane(llvm::Value* word, llvm::Value* lane) {
+  return b_.CreateIntrinsic(in::nvvm_shfl_sync_idx_i32, {},
+                            {b_.getInt32(kAllLanes), word, lane, b_.getInt32(31)});
+}
+
+bool NvptxKernel::subgroups_are_full() const {
+  return !use_.ends && threads() % kPtxSubgroupLanes == 0;
+}
+
+// ---- stops
+
+// Lanes that stop are few and come one after the other; the smallest is kept.
+llvm::Function* NvptxKernel::stop_function() {
+  if (llvm::Function* const made = module_.getFunction("vyre_stop")) return made;
+  const Builder::InsertPointGuard guard(b_);
+  llvm::Type* const word = b_.getInt32Ty();
+  llvm::Type* const global = b_.getPtrTy(kPtxGlobalSpace);
+  llvm::Function* const made = internal_function(
+      "vyre_stop", b_.getVoidTy(), {global, word, word, word, word, b_.getInt64Ty()});
+  const auto new_block = [&](const char* name) {
+    return llvm::BasicBlock::Create(context_, name, made);
+  };
+  llvm::BasicBlock* const entry = new_block("entry");
+  llvm::BasicBlock* const wait = new_block("wait");
+  llvm::BasicBlock* const mine = new_block("mine");
+  llvm::BasicBlock* const write = new_block("write");
+  llvm::BasicBlock* const done = new_block("done");
+  const auto field = [&](uint64_t offset) { return byte_address(b_, made->getArg(0), offset); };
+  constexpr uint64_t kStop = offsetof(GpuControl, stop);
+
+  b_.SetInsertPoint(entry);
+  llvm::Value* const lock = field(offsetof(GpuControl, lock));
+  b_.CreateBr(wait);
+  b_.SetInsertPoint(wait);
+  llvm::Value* const taken = b_.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, lock, b_.getInt32(1),
+                                                llvm::Align(4), llvm::AtomicOrdering::Monotonic);
+  b_.CreateCondBr(b_.CreateICmpEQ(taken, b_.getInt32(0)), mine, wait);
+  b_.SetInsertPoint(mine);
+  fence();
+  llvm::Value* const lane = made->getArg(3);
+  llvm::Value* const kind =
+      b_.CreateLoad(b_.getInt16Ty(), field(kStop + offsetof(KernelStop, kind)), true);
+  llvm::Value* const lowest =
+      b_.CreateLoad(word, field(kStop + offsetof(KernelStop, lane)), true);
+  b_.CreateCondBr(b_.CreateOr(b_.CreateICmpEQ(kind, b_.getInt16(0)),
+                              b_.CreateICmpULT(lane, lowest)),
+                  write, done);
+  b_.SetInsertPoint(write);
+  // Kind and memory are one word.
+  static_assert(offsetof(KernelStop, kind) == 0 && offsetof(KernelStop, memory) == 2);
+  b_.CreateStore(made->getArg(1), field(kStop), true);
+  b_.CreateStore(made->getArg(2), field(kStop + offsetof(KernelStop, site)), true);
+  b_.CreateStore(lane, field(kStop + offsetof(KernelStop, lane)), true);
+  b_.CreateStore(made->getArg(4), field(kStop + offsetof(KernelStop, value)), true);
+  b_.CreateStore(made->getArg(5), field(kStop + offsetof(KernelStop, index)), true);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+  fence();
+  b_.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, lock, b_.getInt32(0), llvm::Align(4),
+                     llvm::AtomicOrdering::Monotonic);
+  b_.CreateRetVoid();
+  return made;
+}
+
+void NvptxKernel::record(KernelStop::Kind kind, SiteRef site, uint16_t memory, llvm::Value* lane,
+                         llvm::Value* value, llvm::Value* index) {
+  const uint32_t what = static_cast<uint32_t>(kind) | static_cast<uint32_t>(memory) << 16;
+  b_.CreateCall(stop_function(), {control_, b_.getInt32(what), b_.getInt32(uncut_site(site)), lane,
+                                  value, index});
+}
+
+void NvptxKernel::trapped(SiteRef site, llvm::Value* lane, llvm::Value* value) {
+  record(KernelStop::Kind::Trap, site, 0, lane, value, b_.getInt64(0));
+}
+
+void NvptxKernel::out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Value* lane,
+                                llvm::Value* index) {
+  record(KernelStop::Kind::OutOfBounds, site, memory.argument, lane, memory.length, index);
+}
+
+void NvptxKernel::poll(SiteRef site, uint32_t weight) {
+  llvm::Type* const word = b_.getInt32Ty();
+  llvm::Value* const left = b_.CreateSub(b_.CreateLoad(word, polls_left_), b_.getInt32(weight));
+  b_.CreateStore(left, polls_left_);
+  llvm::BasicBlock* const ask = block("ask");
+  llvm::BasicBlock* const stop = block("give_up");
+  llvm::BasicBlock* const on = block("on");
+  llvm::MDBuilder md(context_);
+  b_.CreateCondBr(b_.CreateICmpSLE(left, b_.getInt32(0)), ask, on,
+                  md.createBranchWeights(1, kTripsPerPoll));
+  b_.SetInsertPoint(ask);
+  b_.CreateStore(b_.getInt32(kTripsPerPoll), polls_left_);
+  llvm::Value* const cancel =
+      b_.CreateLoad(word, byte_address(b_, control_, offsetof(GpuControl, cancel)), true);
+  b_.CreateCondBr(b_.CreateICmpNE(cancel, b_.getInt32(0)), stop, on);
+  b_.SetInsertPoint(stop);
+  // All lanes come here, and one is enough.
+  llvm::BasicBlock* const first = block("give_up_first");
+  llvm::Value* const known = b_.CreateLoad(
+      b_.getInt16Ty(),
+      byte_address(b_, control_, offsetof(GpuControl, stop) + offsetof(KernelStop, kind)), true);
+  b_.CreateCondBr(b_.CreateICmpEQ(known, b_.getInt16(0)), first, leave_);
+  b_.SetInsertPoint(first);
+  record(KernelStop::Kind::Loop, site, 0, global_lane().v, b_.getInt32(0), b_.getInt64(0));
+  b_.CreateBr(leave_);
+  b_.SetInsertPoint(on);
+}
+
+}  // namespace vyre::codegen
