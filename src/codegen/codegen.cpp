@@ -93,10 +93,14 @@ std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& p
       entry.explain = [plan, number, checked = target.checked](const device::KernelStop& stop) {
         return explain_stop(*plan, number, checked, stop);
       };
-    if (target.format == Format::Ptx)
+    if (target.format == Format::Ptx) {
+      const ThreadShape shape = thread_shape(segment.program, target.checked);
+      entry.lanes_per_thread = shape.lanes;
+      entry.block_threads = shape.threads;
       entry.explain = [plan, number](const device::KernelStop& stop) {
         return explain_whole_stop(*plan, number, stop);
       };
+    }
     entries.push_back(std::move(entry));
   }
   return entries;

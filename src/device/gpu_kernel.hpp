@@ -9,6 +9,9 @@
 // workgroup is a block of as many threads as it has lanes, all along x; workgroups are blocks
 // (x, y, z). The launch gives a block gpu_shared_bytes() of dynamic shared memory.
 //
+// Where Entry::lanes_per_thread is more than 1, blocks have Entry::block_threads threads and there
+// are as many along x as it takes to run all lanes of a row of workgroups; `first` counts blocks.
+//
 // Where Entry::barriers_inside, all blocks of the grid have to be on the GPU at once (a cooperative
 // launch), in one launch with `first` of zeros.
 #pragma once
@@ -23,7 +26,7 @@ namespace vyre::device {
 
 struct GpuArgs {
   uint32_t grid[3] = {};  // workgroups, as the program sees them
-  // The workgroup that block (0, 0, 0) runs: what is too much for one launch is launched in parts.
+  // What block (0, 0, 0) is among all blocks: what is too much for one launch is launched in parts.
   uint32_t first[3] = {};
   uint64_t control = 0;  // address of a GpuControl
 };

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "codegen/llvm/buffer_use.hpp"
-#include "codegen/llvm/hoister.hpp"
 #include "codegen/llvm/kernel.hpp"
+#include "codegen/llvm/promises.hpp"
 
 namespace vyre::codegen {
 
@@ -176,23 +176,10 @@ class BlockEmitter : public Environment {
   llvm::Value* wide_start() override { return wide_start_; }
 
   bool ensure_below(llvm::Value* offset, llvm::Value* limit, bool signed_index) override {
-    if (hoister_ == nullptr) return false;
-    llvm::Value* const early_offset = hoister_->hoist(offset);
-    llvm::Value* const early_limit = hoister_->hoist(limit);
-    if (early_offset == nullptr || early_limit == nullptr) return false;
-    conditions_.push_back({.offset = early_offset,
-                           .limit = early_limit,
-                           .below = true,
-                           .signed_index = signed_index});
-    return true;
+    return hoister_ != nullptr && promises_.below(*hoister_, offset, limit, signed_index);
   }
   bool ensure_at_least(llvm::Value* offset, llvm::Value* limit) override {
-    if (hoister_ == nullptr) return false;
-    llvm::Value* const early_offset = hoister_->hoist(offset);
-    llvm::Value* const early_limit = hoister_->hoist(limit);
-    if (early_offset == nullptr || early_limit == nullptr) return false;
-    conditions_.push_back({.offset = early_offset, .limit = early_limit});
-    return true;
+    return hoister_ != nullptr && promises_.at_least(*hoister_, offset, limit);
   }
   bool streams(BufferId id, llvm::Value* offset) override {
     const auto known = std::ranges::find(streams_, id, &Stream::buffer);
@@ -210,13 +197,6 @@ class BlockEmitter : public Environment {
   }
 
  private:
-  struct Condition {
-    llvm::Value* offset = nullptr;
-    llvm::Value* limit = nullptr;
-    bool below = false;
-    bool signed_index = false;
-  };
-
   struct Narrow {
     llvm::Value* offset = nullptr;
     llvm::Value* limit = nullptr;
@@ -293,12 +273,12 @@ class BlockEmitter : public Environment {
 
   // The same again in another way, which relies on the same.
   Stretch another_stretch(llvm::Value* at, llvm::BasicBlock* before, const char* name) {
-    const std::vector<Condition> conditions = conditions_;
+    const Promises promises = promises_;
     Hoister again(before, function_);
     hoister_ = options_.shape.lanes > 1 ? &again : nullptr;
     const Stretch s = stretch(at, name);
     hoister_ = nullptr;
-    conditions_ = conditions;
+    promises_ = promises;
     return s;
   }
   // One lane, or some that are tested and masked.
@@ -408,7 +388,7 @@ class BlockEmitter : public Environment {
     narrower_ = &hoister;
     r.head = block("blocks");
     llvm::BasicBlock* const done = block("row_done");
-    conditions_.clear();
+    promises_.clear();
     streams_.clear();
     narrow_.reset();
     const Stretch cached = stretch(r.at, "block");
@@ -422,7 +402,7 @@ class BlockEmitter : public Environment {
       streamed = another_stretch(r.at, r.before, "streamed_block");
       streaming_ = false;
     }
-    const bool all_fast = unit % lanes == 0 && conditions_.empty();
+    const bool all_fast = unit % lanes == 0 && promises_.empty();
     std::optional<Stretch> few;
     std::optional<Stretch> rest;
     if (!all_fast && in_pieces()) {
@@ -435,7 +415,7 @@ class BlockEmitter : public Environment {
     b_.SetInsertPoint(r.before);
     std::tie(r.first, r.end) = narrowed(x0, x1);
     b_.CreateStore(r.first, r.at);
-    find_range(r);
+    r.range = promises_.range(b_, r.end);
     b_.CreateBr(r.head);
     llvm::BasicBlock* fast = cached.start;
     repeat(r, cached);
@@ -459,11 +439,11 @@ class BlockEmitter : public Environment {
       b_.CreateBr(fast);
     } else {
       llvm::BasicBlock* const not_all = block("not_all");
-      b_.CreateCondBr(inside(r, here, lanes), fast, not_all);
+      b_.CreateCondBr(Promises::inside(b_, r.range, here, lanes), fast, not_all);
       b_.SetInsertPoint(not_all);
       if (repeatable_ && lanes > 1) go_back(r, here, cached);
       if (few) {
-        b_.CreateCondBr(inside(r, here, few->lanes), few->start, rest->start);
+        b_.CreateCondBr(Promises::inside(b_, r.range, here, few->lanes), few->start, rest->start);
       } else if (rest) {
         b_.CreateBr(rest->start);
       } else {
@@ -491,38 +471,9 @@ class BlockEmitter : public Environment {
     llvm::BasicBlock* head = nullptr;  // where it is decided what comes next
     llvm::Value* first = nullptr;      // the lanes of it that make a difference
     llvm::Value* end = nullptr;
-    llvm::Value* low = nullptr;  // those among them for which all promises hold; null: from any on
-    llvm::Value* high = nullptr;
+    Promises::Range range = {};  // those among them for which all promises hold
   };
   llvm::Value* number(int64_t n) { return llvm::ConstantInt::getSigned(b_.getInt64Ty(), n); }
-
-  void find_range(Row& r) {
-    r.high = r.end;
-    for (const Condition& c : conditions_) {
-      llvm::Type* const word = b_.getInt64Ty();
-      llvm::Value* const offset = b_.CreateSExt(c.offset, word);
-      llvm::Value* const limit = b_.CreateZExt(c.limit, word);
-      llvm::Value* above = limit;
-      llvm::Value* low = nullptr;
-      if (c.below) {
-        low = b_.CreateNeg(offset);
-        if (c.signed_index)
-          above = b_.CreateBinaryIntrinsic(in::umin, limit, number(int64_t{1} << 31));
-      } else {
-        // Also not beyond 2^32, where it would be small again.
-        low = b_.CreateSub(limit, offset);
-        above = number(int64_t{1} << 32);
-      }
-      r.low = r.low != nullptr ? b_.CreateBinaryIntrinsic(in::smax, r.low, low) : low;
-      r.high = b_.CreateBinaryIntrinsic(in::smin, r.high, b_.CreateSub(above, offset));
-    }
-  }
-
-  llvm::Value* inside(const Row& r, llvm::Value* here, uint32_t lanes) {
-    llvm::Value* const below =
-        b_.CreateICmpSLE(b_.CreateAdd(here, number(lanes), "", true, true), r.high);
-    return r.low != nullptr ? b_.CreateAnd(below, b_.CreateICmpSGE(here, r.low)) : below;
-  }
 
   // The end of a stretch: the next block of the same kind. One test in the loop: where this ends,
   // the head looks again.
@@ -531,17 +482,17 @@ class BlockEmitter : public Environment {
     llvm::Value* const next = b_.CreateAdd(s.x, number(s.lanes), "", true, true);
     b_.CreateStore(next, r.at);
     llvm::Value* const behind = b_.CreateAdd(next, number(s.lanes), "", true, true);
-    b_.CreateCondBr(b_.CreateICmpSLE(behind, r.high), s.start, r.head);
+    b_.CreateCondBr(b_.CreateICmpSLE(behind, r.range.high), s.start, r.head);
   }
 
   // Where less than a block is left of the range, a whole one that ends with the range, some of
   // whose lanes run a second time.
   void go_back(const Row& r, llvm::Value* here, const Stretch& s) {
-    llvm::Value* const back = b_.CreateSub(r.high, number(s.lanes), "", false, true);
+    llvm::Value* const back = b_.CreateSub(r.range.high, number(s.lanes), "", false, true);
     llvm::Value* low = r.first;
-    if (r.low != nullptr) low = b_.CreateBinaryIntrinsic(in::smax, low, r.low);
+    if (r.range.low != nullptr) low = b_.CreateBinaryIntrinsic(in::smax, low, r.range.low);
     llvm::Value* const some =
-        b_.CreateAnd(b_.CreateICmpSLT(here, r.high), b_.CreateICmpSGE(here, low));
+        b_.CreateAnd(b_.CreateICmpSLT(here, r.range.high), b_.CreateICmpSGE(here, low));
     llvm::BasicBlock* const again = block("overlap");
     llvm::BasicBlock* const not_again = block("no_overlap");
     b_.CreateCondBr(b_.CreateAnd(some, b_.CreateICmpSGE(back, low)), again, not_again);
@@ -573,7 +524,7 @@ class BlockEmitter : public Environment {
   llvm::BasicBlock* lane_end_ = nullptr;
   Hoister* hoister_ = nullptr;
   Whole outer_;
-  std::vector<Condition> conditions_;
+  Promises promises_;
   std::vector<Stream> streams_;
   std::optional<Narrow> narrow_;
   Hoister* narrower_ = nullptr;

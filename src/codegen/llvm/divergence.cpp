@@ -54,7 +54,6 @@ bool Divergence::stays_together(const For& loop) const {
          counts_lanes(loop.first) && !may_leave(loop.body);
 }
 
-// start + something that is the same for all lanes.
 bool Divergence::counts_lanes(ExprId id) const {
   if (const auto* e = std::get_if<BuiltinRef>(&p_[id]))
     return (e->builtin == Builtin::Gid || e->builtin == Builtin::Lid) && e->axis == 0;

@@ -39,6 +39,8 @@ class Divergence {
   // Divergent loops in which lanes stay together but for the last trips: from a lane's number on to
   // the same end, in the same steps.
   [[nodiscard]] bool stays_together(const ir::For& loop) const;
+  // A lane's number along x and something that is the same for all lanes.
+  [[nodiscard]] bool counts_lanes(ir::ExprId id) const;
   // Lanes may jump out of it, or end in it.
   [[nodiscard]] bool may_leave(ir::Block block) const;
   struct LoopKinds {
@@ -56,7 +58,6 @@ class Divergence {
   void set(std::vector<bool>& flags, size_t index);
   void end_lanes(bool some);
   void assign(ir::LocalId local, bool value_varies, uint32_t depth);
-  [[nodiscard]] bool counts_lanes(ir::ExprId id) const;
   [[nodiscard]] bool varies_when_loaded(ir::Memory memory, ir::ExprId index) const;
 
   const check::CheckedProgram& c_;

@@ -13,13 +13,21 @@ namespace {
 
 constexpr uint32_t kMostDepth = 16;
 
+// As Arithmetic::divide() makes divisors. What it divides does not overflow, either.
+bool never_zero(const llvm::Value* divisor) {
+  if (const auto* k = llvm::dyn_cast<llvm::ConstantInt>(divisor))
+    return !k->isZero() && !k->isMinusOne();
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(divisor);
+  return call != nullptr && call->getIntrinsicID() == in::umax;
+}
+
 bool movable(const llvm::Instruction& i) {
   if (const auto* b = llvm::dyn_cast<llvm::BinaryOperator>(&i)) {
     switch (b->getOpcode()) {
       case llvm::Instruction::UDiv:
       case llvm::Instruction::SDiv:
       case llvm::Instruction::URem:
-      case llvm::Instruction::SRem: return llvm::isa<llvm::SelectInst>(b->getOperand(1));
+      case llvm::Instruction::SRem: return never_zero(b->getOperand(1));
       default: return true;
     }
   }

@@ -17,6 +17,7 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/Scalar/Scalarizer.h>
 
 extern "C" {
 void LLVMInitializeNVPTXTargetInfo();
@@ -69,7 +70,16 @@ constexpr const char* kPasses =
     "fixpoint>,"
     "loop(loop-unroll-full),sroa,early-cse<memssa>,infer-alignment,dse,adce,simplifycfg)";
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+// The same for lanes that are threads: several of them in one are vectors only until what they do
+// is known to lie side by side; then it is taken apart, what two lanes load is loaded once, and
+// LLVM puts together what a thread accesses in a row.
+constexpr const char* kThreadPasses =
+    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,infer-alignment,"
+    "vyre-take-apart,instcombine<no-verify-fixpoint>,loop-mssa(loop-rotate,licm),simplifycfg,"
+    "gvn<no-pre>,instcombine<no-verify-fixpoint>,loop(loop-unroll-full),sroa,early-cse<memssa>,"
+    "infer-alignment,dse,adce,simplifycfg)";
+
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pipeline) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -78,8 +88,14 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerPipelineParsingCallback([](llvm::StringRef name,
                                              llvm::FunctionPassManager& passes,
                                              llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
-    if (name != NarrowLanes::kName) return false;
-    passes.addPass(NarrowLanes());
+    if (name == NarrowLanes::kName) {
+      passes.addPass(NarrowLanes());
+      return true;
+    }
+    if (name != "vyre-take-apart") return false;
+    llvm::ScalarizerPassOptions options;
+    options.ScalarizeLoadStore = true;
+    passes.addPass(llvm::ScalarizerPass(options));
     return true;
   });
   builder.registerModuleAnalyses(modules);
@@ -88,7 +104,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::ModulePassManager passes;
-  if (llvm::Error error = builder.parsePassPipeline(passes, kPasses))
+  if (llvm::Error error = builder.parsePassPipeline(passes, pipeline))
     throw Refused{llvm::toString(std::move(error))};
   passes.run(module, modules);
 }
@@ -134,7 +150,7 @@ Result<std::vector<std::byte>> generate(const Machine& machine, Output output,
         ErrorCode::Internal, fmt::format("the code generator made invalid LLVM IR: {}. Fix: report "
                                          "this as a bug of Vyre",
                                          broken)));
-  optimise(module, *made);
+  optimise(module, *made, machine.lanes_are_threads ? kThreadPasses : kPasses);
 
   llvm::SmallString<0> bytes;
   llvm::raw_svector_ostream out(bytes);
@@ -178,6 +194,7 @@ Machine Machine::nvptx(std::string_view architecture) {
   machine.cpu = std::string(architecture);
   machine.features = "+ptx63";
   machine.half_conversions = true;
+  machine.lanes_are_threads = true;
   return machine;
 }
 

@@ -24,6 +24,7 @@ struct Machine {
   bool half_conversions = false;
   bool cheap_masks = false;   // masked accesses to elements of any size
   bool wide_vectors = false;  // 512 bits, to be asked for
+  bool lanes_are_threads = false;
 
   static const Machine& host();
   // "sm_90"

@@ -28,6 +28,14 @@ enum class NvptxListing : uint8_t { Ptx, Llvm };
 Result<std::vector<std::byte>> nvptx_code(const plan::Plan& plan, const NvptxTarget& target,
                                           NvptxListing listing = NvptxListing::Ptx);
 
+// How many consecutive lanes along x a thread runs, and the threads of a block. With more than one
+// lane a block runs lanes of several workgroups, whatever their size is.
+struct ThreadShape {
+  uint32_t lanes = 1;
+  uint32_t threads = 1;
+};
+ThreadShape thread_shape(const check::CheckedProgram& program, bool checked);
+
 // What this code can rely on, on every GPU that it is made for.
 device::Capabilities nvptx_capabilities();
 

@@ -58,7 +58,8 @@ NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Segment& segment, uin
       number_(number),
       machine_(machine),
       checked_(checked),
-      use_(thread_use(segment.program, checked)) {}
+      use_(thread_use(segment.program, checked)),
+      shape_(thread_shape(segment.program, checked)) {}
 
 void NvptxKernel::run() {
   declare();
@@ -68,18 +69,12 @@ void NvptxKernel::run() {
     return;
   }
   bind_buffers();
-  start_shared();
-  const BlockShape one_lane;
-  const Divergence divergence(program_, one_lane, {.accesses_end = checked_});
-  LaneCode code(b_, *this, program_, divergence,
-                {.shape = one_lane,
-                 .checked = checked_,
-                 .half_conversions = machine_.half_conversions,
-                 .jumps_over_accesses = true,
-                 .shared_lines = true,
-                 .lanes_are_threads = true});
-  code.emit(nullptr);
-  if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(exit_);
+  if (several()) {
+    emit_several();
+  } else {
+    start_shared();
+    emit_lanes(1);
+  }
   b_.SetInsertPoint(exit_);
   save_shared();
   b_.CreateBr(leave_);
@@ -88,9 +83,84 @@ void NvptxKernel::run() {
   keep_subnormals_in_atomics();
 }
 
+// At the insertion point, which comes to nowhere.
+void NvptxKernel::emit_lanes(uint32_t lanes) {
+  lanes_ = lanes;
+  const BlockShape shape{.lanes = lanes};
+  const Divergence divergence(program_, shape, {.accesses_end = checked_});
+  LaneCode code(b_, *this, program_, divergence,
+                {.shape = shape,
+                 .checked = checked_,
+                 .half_conversions = machine_.half_conversions,
+                 .jumps_over_accesses = true,
+                 .shared_lines = true,
+                 .lanes_are_threads = lanes == 1});
+  code.emit(nullptr);
+  if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
+}
+
+// All lanes of the thread together if they are inside of everything, otherwise one after the other:
+// one test for all accesses, and the code for the ends is small.
+void NvptxKernel::emit_several() {
+  llvm::Type* const wide = b_.getInt64Ty();
+  const auto number = [&](uint64_t n) { return b_.getInt64(n); };
+  // Blocks are counted along x; the last one may go past the end of the grid, and of 32 bits.
+  llvm::Value* const block_x = b_.CreateZExt(group_id(0), wide);
+  llvm::Value* const thread =
+      b_.CreateAdd(b_.CreateMul(block_x, number(threads()), "", true, true),
+                   b_.CreateZExt(lane_in_group(), wide), "", true, true);
+  llvm::Value* const first = b_.CreateMul(thread, number(shape_.lanes), "", true, true);
+  llvm::Value* const end = b_.CreateMul(b_.CreateZExt(grid_[0], wide),
+                                        number(program_.workgroup[0]), "", true, true);
+  llvm::BasicBlock* const before = b_.GetInsertBlock();
+  Hoister hoister(before, *function_);
+  hoister_ = &hoister;
+  llvm::BasicBlock* const together = block("together");
+  b_.SetInsertPoint(together);
+  wide_start_ = first;
+  start_ = b_.CreateTrunc(first, b_.getInt32Ty());
+  emit_lanes(shape_.lanes);
+  hoister_ = nullptr;
+
+  llvm::BasicBlock* const one_by_one = block("one_by_one");
+  b_.SetInsertPoint(before);
+  const Promises::Range range = promises_.range(b_, end);
+  llvm::MDBuilder md(context_);
+  b_.CreateCondBr(Promises::inside(b_, range, first, shape_.lanes), together, one_by_one,
+                  md.createBranchWeights(1000, 1));
+
+  llvm::BasicBlock* const lane = block("lane");
+  llvm::BasicBlock* const next = block("next_lane");
+  b_.SetInsertPoint(one_by_one);
+  llvm::Value* const last = b_.CreateBinaryIntrinsic(
+      llvm::Intrinsic::umin, b_.CreateAdd(first, number(shape_.lanes), "", true, true), end);
+  b_.CreateCondBr(b_.CreateICmpULT(first, last), lane, exit_);
+  b_.SetInsertPoint(lane);
+  llvm::PHINode* const at = b_.CreatePHI(wide, 2);
+  at->addIncoming(first, one_by_one);
+  wide_start_ = at;
+  start_ = b_.CreateTrunc(at, b_.getInt32Ty());
+  lane_end_ = next;
+  emit_lanes(1);
+  b_.SetInsertPoint(next);
+  llvm::Value* const following = b_.CreateAdd(at, number(1), "", true, true);
+  at->addIncoming(following, next);
+  b_.CreateCondBr(b_.CreateICmpULT(following, last), lane, exit_);
+}
+
+Val NvptxKernel::along_x() {
+  if (lanes_ == 1) return {start_, false, nullptr};
+  std::vector<uint32_t> numbers;
+  for (uint32_t i = 0; i < lanes_; ++i) numbers.push_back(i);
+  return {b_.CreateAdd(b_.CreateVectorSplat(lanes_, start_),
+                       llvm::ConstantDataVector::get(context_, numbers)),
+          true, b_.getInt32(0)};
+}
+
 Val NvptxKernel::builtin(Builtin builtin, uint32_t axis) {
   switch (builtin) {
     case Builtin::Gid:
+      if (several()) return axis == 0 ? along_x() : plain(group_id(axis));
       return plain(b_.CreateAdd(b_.CreateMul(group_id(axis), size_of(axis)), lane_along(axis)));
     case Builtin::Lid: return plain(lane_along(axis));
     case Builtin::Wid: return plain(group_id(axis));
@@ -108,7 +178,12 @@ Val NvptxKernel::builtin(Builtin builtin, uint32_t axis) {
   return {};
 }
 
+// Of a thread with several lanes: the first of them.
 Val NvptxKernel::global_lane() {
+  if (several()) {
+    llvm::Value* const row = b_.CreateAdd(b_.CreateMul(group_id(2), grid_[1]), group_id(1));
+    return plain(b_.CreateAdd(b_.CreateMul(b_.CreateMul(row, grid_[0]), size_of(0)), start_));
+  }
   return plain(b_.CreateAdd(b_.CreateMul(linear_group(), b_.getInt32(threads())), lane_in_group()));
 }
 
@@ -133,6 +208,7 @@ void NvptxKernel::declare() {
   b_.SetInsertPoint(block("entry"));
   exit_ = block("exit");
   leave_ = block("leave");
+  lane_end_ = exit_;
   for (uint32_t axis = 0; axis < 3; ++axis)
     grid_[axis] = parameter(b_.getInt32Ty(), offsetof(GpuArgs, grid) + 4 * axis);
   control_ = parameter(b_.getPtrTy(kPtxGlobalSpace), offsetof(GpuArgs, control));

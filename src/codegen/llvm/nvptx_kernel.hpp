@@ -7,6 +7,8 @@
 
 #include "codegen/llvm/lane_code.hpp"
 #include "codegen/llvm/machine_code.hpp"
+#include "codegen/llvm/nvptx.hpp"
+#include "codegen/llvm/promises.hpp"
 #include "device/gpu_kernel.hpp"
 #include "vyre/plan/plan.hpp"
 
@@ -43,12 +45,15 @@ class NvptxKernel : public Environment {
   void out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Value* lane,
                      llvm::Value* index) override;
   void poll(SiteRef site, uint32_t weight) override;
-  llvm::BasicBlock* lane_end() override { return exit_; }
-  // Only blocks of several lanes ask for these.
-  llvm::Value* start() override { return b_.getInt32(0); }
-  bool ensure_below(llvm::Value*, llvm::Value*, bool) override { return false; }
-  bool ensure_at_least(llvm::Value*, llvm::Value*) override { return false; }
-  llvm::Value* wide_start() override { return b_.getInt64(0); }
+  llvm::BasicBlock* lane_end() override { return lane_end_; }
+  llvm::Value* start() override { return start_; }
+  llvm::Value* wide_start() override { return wide_start_; }
+  bool ensure_below(llvm::Value* offset, llvm::Value* limit, bool signed_index) override {
+    return hoister_ != nullptr && promises_.below(*hoister_, offset, limit, signed_index);
+  }
+  bool ensure_at_least(llvm::Value* offset, llvm::Value* limit) override {
+    return hoister_ != nullptr && promises_.at_least(*hoister_, offset, limit);
+  }
   bool streams(ir::BufferId, llvm::Value*) override { return false; }
   void only_lanes(llvm::Value*, llvm::Value*, bool) override {}
   void workgroup_barrier() override;
@@ -66,6 +71,9 @@ class NvptxKernel : public Environment {
   // ---- the function and its ids (nvptx_kernel.cpp)
 
   void declare();
+  void emit_lanes(uint32_t lanes);
+  void emit_several();
+  Val along_x();
   void annotate(const char* what, uint32_t value);
   llvm::Value* parameter(llvm::Type* type, uint64_t offset);
   llvm::Value* special(llvm::Intrinsic::ID id, uint32_t below);
@@ -74,9 +82,8 @@ class NvptxKernel : public Environment {
   llvm::Value* group_id(uint32_t axis);
   llvm::Value* linear_group();
   llvm::Value* size_of(uint32_t axis) { return b_.getInt32(program_.workgroup[axis]); }
-  [[nodiscard]] uint32_t threads() const {
-    return program_.workgroup[0] * program_.workgroup[1] * program_.workgroup[2];
-  }
+  [[nodiscard]] uint32_t threads() const { return shape_.threads; }
+  [[nodiscard]] bool several() const { return shape_.lanes > 1; }
   llvm::BasicBlock* block(const char* name);
 
   // ---- memory
@@ -125,10 +132,18 @@ class NvptxKernel : public Environment {
   const Machine& machine_;
   bool checked_;
   ThreadUse use_;
+  ThreadShape shape_;
 
   llvm::Function* function_ = nullptr;
   llvm::BasicBlock* exit_ = nullptr;   // where lanes end
   llvm::BasicBlock* leave_ = nullptr;  // where they are given up
+  llvm::BasicBlock* lane_end_ = nullptr;
+  // Of a thread with several lanes: the first of those that are being written, and how many.
+  llvm::Value* start_ = nullptr;
+  llvm::Value* wide_start_ = nullptr;
+  uint32_t lanes_ = 1;
+  Hoister* hoister_ = nullptr;
+  Promises promises_;
   llvm::Value* shared_ = nullptr;
   llvm::Value* control_ = nullptr;
   llvm::Value* polls_left_ = nullptr;  // variables
