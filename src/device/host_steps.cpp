@@ -24,57 +24,6 @@ uint64_t now_ns() {
                                    .count());
 }
 
-Error outside(Handle buffer, uint64_t offset, uint64_t bytes, uint64_t size) {
-  return error(ErrorCode::Internal,
-               fmt::format("{} bytes at {} of handle {} are used, which has {} bytes. Fix: report "
-                           "this as a bug of the driver",
-                           bytes, offset, buffer.value, size));
-}
-
-bool overlap(const Region& a, const Region& b) {
-  return a.bytes != 0 && a.buffer == b.buffer && a.offset < b.offset + b.bytes &&
-         b.offset < a.offset + a.bytes;
-}
-
-Result<void> check_limits(const Launch& launch, const Axes& grid, const BackendInfo& info) {
-  const Capabilities& c = info.capabilities;
-  const auto too_large = [&](std::string_view what, const Axes& asked, const Axes& most) {
-    return std::unexpected(
-        error(ErrorCode::LimitExceeded,
-              fmt::format("{} of {}x{}x{} is not what device `{}` allows (1 to {}x{}x{}). Fix: use "
-                          "another one",
-                          what, asked[0], asked[1], asked[2], info.id, most[0], most[1], most[2])));
-  };
-  for (size_t axis = 0; axis < 3; ++axis) {
-    if (grid[axis] > c.max_workgroups[axis]) return too_large("a grid", grid, c.max_workgroups);
-    if (launch.workgroup[axis] == 0 || launch.workgroup[axis] > c.max_workgroup_size[axis])
-      return too_large("a workgroup", launch.workgroup, c.max_workgroup_size);
-  }
-  using Wide = unsigned __int128;
-  // Every launch comes through here, so what almost all of them are is decided with few words.
-  uint64_t few = 0;
-  const uint64_t in_group = uint64_t{launch.workgroup[0]} * launch.workgroup[1];
-  if (in_group <= 0xFFFF'FFFF &&
-      in_group * launch.workgroup[2] <= c.max_invocations_per_workgroup &&
-      !__builtin_mul_overflow(uint64_t{grid[0]} * grid[1], uint64_t{grid[2]}, &few) &&
-      !__builtin_mul_overflow(few, in_group * launch.workgroup[2], &few) && few <= 0xFFFF'FFFF)
-    return {};
-  const Wide lanes = Wide{launch.workgroup[0]} * launch.workgroup[1] * launch.workgroup[2];
-  const Wide groups = Wide{grid[0]} * grid[1] * grid[2];
-  if (lanes > c.max_invocations_per_workgroup)
-    return std::unexpected(
-        error(ErrorCode::LimitExceeded,
-              fmt::format("a workgroup of {} lanes is larger than device `{}` allows ({}). Fix: "
-                          "use a smaller one",
-                          lanes, info.id, c.max_invocations_per_workgroup)));
-  if (groups * lanes > 0xFFFF'FFFF)
-    return std::unexpected(error(ErrorCode::LimitExceeded,
-                                 fmt::format("{} workgroups of {} lanes are more than 2^32-1 "
-                                             "lanes. Fix: use a smaller grid",
-                                             groups, lanes)));
-  return {};
-}
-
 // Regions and words of a device, with the first error that using them met.
 class Access {
  public:
@@ -91,7 +40,7 @@ class Access {
     const std::span<std::byte> all = last_bytes_;
     if (r.offset <= all.size() && r.bytes <= all.size() - r.offset)
       return all.subspan(r.offset, r.bytes);
-    fail(outside(r.buffer, r.offset, r.bytes, all.size()));
+    fail(outside_error(r.buffer, r.offset, r.bytes, all.size()));
     return {};
   }
   uint32_t read(const Word& w) {
@@ -360,10 +309,7 @@ class Runner {
   void copy(const Copy& x) {
     took(x.to.bytes);
     if (overlap(x.to, x.from)) {
-      access_.fail(error(ErrorCode::Internal,
-                         fmt::format("a copy within handle {} overlaps itself. Fix: report this as "
-                                     "a bug of the driver",
-                                     x.to.buffer.value)));
+      access_.fail(overlap_error(x.to.buffer));
       return;
     }
     const auto from = access_.region(x.from);
@@ -421,6 +367,64 @@ class Runner {
 };
 
 }  // namespace
+
+Error outside_error(Handle buffer, uint64_t offset, uint64_t bytes, uint64_t size) {
+  return error(ErrorCode::Internal,
+               fmt::format("{} bytes at {} of handle {} are used, which has {} bytes. Fix: report "
+                           "this as a bug of the driver",
+                           bytes, offset, buffer.value, size));
+}
+
+bool overlap(const Region& a, const Region& b) {
+  return a.bytes != 0 && a.buffer == b.buffer && a.offset < b.offset + b.bytes &&
+         b.offset < a.offset + a.bytes;
+}
+
+Error overlap_error(Handle buffer) {
+  return error(ErrorCode::Internal,
+               fmt::format("a copy within handle {} overlaps itself. Fix: report this as a bug of "
+                           "the driver",
+                           buffer.value));
+}
+
+Result<void> check_limits(const Launch& launch, const Axes& grid, const BackendInfo& info) {
+  const Capabilities& c = info.capabilities;
+  const auto too_large = [&](std::string_view what, const Axes& asked, const Axes& most) {
+    return std::unexpected(
+        error(ErrorCode::LimitExceeded,
+              fmt::format("{} of {}x{}x{} is not what device `{}` allows (1 to {}x{}x{}). Fix: use "
+                          "another one",
+                          what, asked[0], asked[1], asked[2], info.id, most[0], most[1], most[2])));
+  };
+  for (size_t axis = 0; axis < 3; ++axis) {
+    if (grid[axis] > c.max_workgroups[axis]) return too_large("a grid", grid, c.max_workgroups);
+    if (launch.workgroup[axis] == 0 || launch.workgroup[axis] > c.max_workgroup_size[axis])
+      return too_large("a workgroup", launch.workgroup, c.max_workgroup_size);
+  }
+  using Wide = unsigned __int128;
+  // Every launch comes through here, so what almost all of them are is decided with few words.
+  uint64_t few = 0;
+  const uint64_t in_group = uint64_t{launch.workgroup[0]} * launch.workgroup[1];
+  if (in_group <= 0xFFFF'FFFF &&
+      in_group * launch.workgroup[2] <= c.max_invocations_per_workgroup &&
+      !__builtin_mul_overflow(uint64_t{grid[0]} * grid[1], uint64_t{grid[2]}, &few) &&
+      !__builtin_mul_overflow(few, in_group * launch.workgroup[2], &few) && few <= 0xFFFF'FFFF)
+    return {};
+  const Wide lanes = Wide{launch.workgroup[0]} * launch.workgroup[1] * launch.workgroup[2];
+  const Wide groups = Wide{grid[0]} * grid[1] * grid[2];
+  if (lanes > c.max_invocations_per_workgroup)
+    return std::unexpected(
+        error(ErrorCode::LimitExceeded,
+              fmt::format("a workgroup of {} lanes is larger than device `{}` allows ({}). Fix: "
+                          "use a smaller one",
+                          lanes, info.id, c.max_invocations_per_workgroup)));
+  if (groups * lanes > 0xFFFF'FFFF)
+    return std::unexpected(error(ErrorCode::LimitExceeded,
+                                 fmt::format("{} workgroups of {} lanes are more than 2^32-1 "
+                                             "lanes. Fix: use a smaller grid",
+                                             groups, lanes)));
+  return {};
+}
 
 void HostDevice::fill(std::span<std::byte> to, std::byte value) {
   std::memset(to.data(), static_cast<int>(value), to.size());

@@ -45,6 +45,14 @@ class HostDevice {
 Error cancelled_error();
 Error out_of_time_error(uint64_t step, uint64_t steps);
 
+// Internal: bytes that are not there, and a copy onto itself.
+Error outside_error(Handle buffer, uint64_t offset, uint64_t bytes, uint64_t size);
+Error overlap_error(Handle buffer);
+bool overlap(const Region& a, const Region& b);
+
+// LimitExceeded for a grid or workgroup that the device does not take, or more than 2^32-1 lanes.
+Result<void> check_limits(const Launch& launch, const Axes& grid, const BackendInfo& info);
+
 // Adds to `completion`, whose timings start as 0 where the device measures and as nothing where it
 // does not. Timeout at the deadline or when cancelled, seen between steps (the clock is read before
 // the first, after long ones, and now and then among short ones); LimitExceeded for a grid

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/kernel_code.hpp"
 
-#include <bit>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -25,24 +24,6 @@ std::unexpected<Error> failed(const Entry& entry, std::string_view what) {
             .diagnostics = {}});
 }
 
-std::vector<Kernel::Argument> arguments_of(const Entry& entry) {
-  std::vector<Kernel::Argument> arguments;
-  const auto& buffers = entry.program->program.buffers;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const uint32_t bytes = bytes_of(buffers[i].element);
-    Kernel::Argument a;
-    a.element_shift = static_cast<uint32_t>(std::countr_zero(bytes));
-    a.shared = buffers[i].kind == ir::BufferKind::Shared;
-    const auto constant = entry.program->buffers[i].constant_count;
-    if (constant && !a.shared) a.count = *constant;
-    for (const device::SharedEdge& edge : entry.shared)
-      if (edge.buffer.index() == i && (edge.restore || edge.save))
-        a.kept_bytes = uint64_t{constant.value_or(0)} * bytes;
-    arguments.push_back(a);
-  }
-  return arguments;
-}
-
 Result<Kernel> kernel_of(const LoadedObject& object, const Entry& entry, size_t index,
                          const KernelInfo& info) {
   if (!entry.program) return failed(entry, "comes without its program");
@@ -50,7 +31,7 @@ Result<Kernel> kernel_of(const LoadedObject& object, const Entry& entry, size_t 
     return failed(entry, "has barriers over the grid, which this device does not keep");
   constexpr uint64_t kMostScratch = uint64_t{1} << 32;
   if (info.scratch_bytes > kMostScratch) return failed(entry, "asks for too much scratch memory");
-  Kernel kernel{.info = info, .entry = entry, .arguments = arguments_of(entry)};
+  Kernel kernel{.info = info, .entry = entry, .arguments = device::kernel_arguments(entry)};
   const auto function = object.symbol(fmt::format("vyre_entry_{}", index));
   if (!function || !function->executable || function->bytes == 0)
     return failed(entry, fmt::format("does not define vyre_entry_{}", index));

@@ -7,26 +7,18 @@
 
 #include "backend/cpu/elf_loader.hpp"
 #include "device/kernel.hpp"
+#include "device/kernel_arguments.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/artifact.hpp"
 
 namespace vyre::backend::cpu {
 
 struct Kernel {
-  // How the bytes of an argument become elements.
-  struct Argument {
-    static constexpr uint64_t kAnyCount = ~uint64_t{0};
-    uint32_t element_shift = 0;
-    bool shared = false;
-    uint64_t count = kAnyCount;  // that the code relies on
-    uint64_t kept_bytes = 0;     // of a shared buffer, for each workgroup between launches
-  };
-
   device::KernelFn run = nullptr;
   device::KernelFinishFn finish = nullptr;  // null: none
   device::KernelInfo info;
   device::Entry entry;
-  std::vector<Argument> arguments;
+  std::vector<device::KernelArgument> arguments;
   // What a workgroup took in the last launches that were done in pieces; 0: nobody knows.
   // Read and written by atomic_ref.
   alignas(8) mutable uint64_t seen_group_ns = 0;

@@ -15,8 +15,6 @@ using namespace device;
 
 namespace {
 
-constexpr uint64_t kBindingAlign = 256;
-
 Error error(ErrorCode code, std::string message) {
   return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
 }
@@ -191,11 +189,7 @@ Result<const KernelArgs*> Run::bind(const Kernel& kernel, const Launch& launch, 
                                     uint64_t groups) {
   const size_t count = kernel.arguments.size();
   if (launch.arguments.size() != count || count > kMaxBindings)
-    return std::unexpected(
-        error(ErrorCode::Internal,
-              fmt::format("{} arguments for {} buffers of `{}`. Fix: report this as a bug of the "
-                          "driver",
-                          launch.arguments.size(), count, kernel.entry.name)));
+    return std::unexpected(argument_count_error(kernel.entry, launch.arguments.size(), count));
   const size_t bytes = sizeof(KernelArgs) + count * sizeof(KernelBinding);
   if (bytes > sizeof(argument_bytes_) - argument_bytes_used_) forget();
   std::byte* const at = argument_bytes_ + argument_bytes_used_;
@@ -203,46 +197,24 @@ Result<const KernelArgs*> Run::bind(const Kernel& kernel, const Launch& launch, 
       new (at) KernelArgs{.grid = {grid[0], grid[1], grid[2]}, .stream_bytes = parts_.stream_bytes};
   for (size_t i = 0; i < count; ++i) {
     const Region& r = launch.arguments[i];
-    const Kernel::Argument& a = kernel.arguments[i];
+    const KernelArgument& a = kernel.arguments[i];
     std::byte* address = nullptr;
-    bool fits = true;
+    bool inside = true;
     if (r.bytes != 0) {
       const std::span<std::byte> all = memory(r.buffer);
-      fits = r.offset <= all.size() && r.bytes <= all.size() - r.offset;
+      inside = r.offset <= all.size() && r.bytes <= all.size() - r.offset;
       address = all.data() + r.offset;
     }
-    const uint64_t length = r.bytes >> a.element_shift;
-    fits = fits && length << a.element_shift == r.bytes &&
-           reinterpret_cast<uintptr_t>(address) % kBindingAlign == 0 &&
-           (a.count == Kernel::Argument::kAnyCount || a.count == length) &&
-           (a.shared ? r.bytes / groups >= a.kept_bytes : length <= UINT32_MAX);
-    if (!fits) return std::unexpected(misfit(kernel, i, r));
-    if (!a.shared && length > kMostKernelElements)
-      return std::unexpected(error(
-          ErrorCode::LimitExceeded,
-          fmt::format("buffer `{}` has {} elements, and device `{}` takes {}. Fix: use a shorter "
-                      "one",
-                      kernel.entry.program->program.buffers[i].name, length, parts_.device,
-                      kMostKernelElements)));
+    if (!inside || !fits(a, r, reinterpret_cast<uintptr_t>(address), groups))
+      return std::unexpected(misfit_error(kernel.entry, i, a, r, memory(r.buffer).size()));
+    if (too_long(a, r))
+      return std::unexpected(too_long_error(kernel.entry, i, a, r, parts_.device));
     new (at + sizeof(KernelArgs) + i * sizeof(KernelBinding))
-        KernelBinding{.address = address,
-                      .length = static_cast<uint32_t>(std::min<uint64_t>(length, UINT32_MAX))};
+        KernelBinding{.address = address, .length = length_of(a, r)};
   }
   // Those of a launch whose grid is read each time are written anew each time.
   if (!launch.grid_from) argument_bytes_used_ += bytes;
   return args;
-}
-
-Error Run::misfit(const Kernel& kernel, size_t argument, const Region& r) {
-  return error(
-      ErrorCode::Internal,
-      fmt::format("argument {} of `{}` is {} bytes at {} of handle {}, which has {} "
-                  "bytes; it wants elements of {} bytes at a multiple of {}{}. Fix: "
-                  "report this as a bug of the driver",
-                  argument, kernel.entry.name, r.bytes, r.offset, r.buffer.value,
-                  memory(r.buffer).size(), 1U << kernel.arguments[argument].element_shift,
-                  kBindingAlign,
-                  kernel.arguments[argument].shared ? ", as many as all its workgroups keep" : ""));
 }
 
 Error Run::ended(LaunchJob::End end, const Kernel& kernel) {
@@ -262,12 +234,8 @@ Error Run::ended(LaunchJob::End end, const Kernel& kernel) {
 Result<void> Run::stopped(const KernelStop& stop, const Kernel& kernel, Completion& completion) {
   if (!kernel.entry.whole && completion.lane_stop && completion.lane_stop->lane <= stop.lane)
     return {};
-  Error why = kernel.entry.explain
-                  ? kernel.entry.explain(stop)
-                  : error(ErrorCode::Internal,
-                          fmt::format("lane {} of `{}` stopped at site {}, which nobody can "
-                                      "explain. Fix: report this as a bug of the code generator",
-                                      stop.lane, kernel.entry.name, stop.site));
+  Error why =
+      kernel.entry.explain ? kernel.entry.explain(stop) : unexplained_error(kernel.entry, stop);
   if (kernel.entry.whole) return std::unexpected(std::move(why));
   completion.lane_stop = {.lane = stop.lane, .error = std::move(why)};
   return {};

@@ -108,7 +108,6 @@ class Run : public device::HostDevice {
   Result<const PreparedLaunch*> prepare(const device::Launch& launch, const device::Axes& grid);
   Result<const device::KernelArgs*> bind(const Kernel& kernel, const device::Launch& launch,
                                          const device::Axes& grid, uint64_t groups);
-  Error misfit(const Kernel& kernel, size_t argument, const device::Region& r);
   Error ended(LaunchJob::End end, const Kernel& kernel);
   static Result<void> stopped(const device::KernelStop& stop, const Kernel& kernel,
                               device::Completion& completion);

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/code.hpp"
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "device/gpu_kernel.hpp"
+
+namespace vyre::backend::cuda {
+
+using namespace device;
+
+namespace {
+
+// More dynamic shared memory than this has to be asked for.
+constexpr uint64_t kPlainSharedBytes = 48U << 10;
+
+Error compile_failed(std::string message) {
+  return {.code = ErrorCode::CompileFailed,
+          .message = std::move(message),
+          .context = {},
+          .at = {},
+          .diagnostics = {}};
+}
+
+// What the driver's compiler writes about its work, and its result.
+class Linker {
+ public:
+  explicit Linker(const Gpu& gpu) : gpu_(gpu) {}
+  Linker(const Linker&) = delete;
+  Linker& operator=(const Linker&) = delete;
+  ~Linker() {
+    if (link_ != nullptr) std::ignore = gpu_.driver.link_destroy(link_);
+  }
+
+  Result<std::vector<std::byte>> run(std::span<const std::byte> ptx) {
+    std::array options = {kJitInfoLog, kJitInfoLogBytes, kJitErrorLog, kJitErrorLogBytes};
+    std::array<void*, 4> values = {info_.data(), number(info_.size()), errors_.data(),
+                                   number(errors_.size())};
+    if (const Outcome got =
+            gpu_.driver.link_create(options.size(), options.data(), values.data(), &link_);
+        !got.ok())
+      return failed(got);
+    // The text ends with a zero, which is no part of the artifact.
+    std::string text(reinterpret_cast<const char*>(ptx.data()), ptx.size());
+    if (const Outcome got = gpu_.driver.link_add(link_, kJitInputPtx, text.data(), text.size() + 1,
+                                                 "vyre", 0, nullptr, nullptr);
+        !got.ok())
+      return failed(got);
+    void* cubin = nullptr;
+    size_t bytes = 0;
+    if (const Outcome got = gpu_.driver.link_complete(link_, &cubin, &bytes); !got.ok())
+      return failed(got);
+    std::vector<std::byte> code(bytes);
+    if (bytes != 0) std::memcpy(code.data(), cubin, bytes);
+    return code;
+  }
+
+ private:
+  static void* number(uint64_t value) { return reinterpret_cast<void*>(value); }
+
+  std::unexpected<Error> failed(const Outcome& outcome) const {
+    Error why = gpu_.failed(outcome, "compiling PTX");
+    // Without a log it is the driver that fails, not the text.
+    if (errors_[0] != 0) {
+      why.code = is_sticky(outcome.status) ? ErrorCode::DeviceLost : ErrorCode::CompileFailed;
+      why.context.push_back(fmt::format("the driver's compiler says: {}{}{}", errors_.data(),
+                                        info_[0] != 0 ? "\n" : "", info_.data()));
+    }
+    return std::unexpected(std::move(why));
+  }
+
+  const Gpu& gpu_;
+  LinkHandle link_ = nullptr;
+  std::array<char, 8192> info_ = {};
+  std::array<char, 8192> errors_ = {};
+};
+
+Result<Module> load_module(const Gpu& gpu, std::span<const std::byte> cubin, bool cached) {
+  ModuleHandle handle = nullptr;
+  const Outcome got = gpu.driver.module_load(&handle, cubin.data());
+  if (got.ok()) return Module(gpu, handle);
+  if (cached && (got.status == status::kInvalidImage || got.status == status::kNoBinaryForGpu))
+    return std::unexpected(compile_failed(
+        fmt::format("the CUDA binary is none that device `{}` runs: {}. Fix: clear the cache "
+                    "(`vyre cache clear`) and compile again",
+                    gpu.info.id, describe(gpu.driver, got))));
+  return std::unexpected(gpu.failed(got, "loading code"));
+}
+
+Result<Kernel> kernel_of(const Gpu& gpu, const Module& module, const Entry& entry, size_t index) {
+  if (!entry.program)
+    return std::unexpected(compile_failed(fmt::format(
+        "the code of `{}` comes without its program. Fix: report this as a bug", entry.name)));
+  Kernel kernel{.entry = entry, .arguments = kernel_arguments(entry)};
+  const auto doing = [&] { return fmt::format("loading the kernel of `{}`", entry.name); };
+  const std::string name = fmt::format("vyre_entry_{}", index);
+  if (const Outcome got =
+          gpu.driver.module_function(&kernel.function, module.handle(), name.c_str());
+      !got.ok())
+    return std::unexpected(gpu.failed(got, doing()));
+  const uint64_t shared = gpu_shared_bytes(*entry.program);
+  if (shared > gpu.info.capabilities.shared_bytes + kGpuSharedHeader)
+    return std::unexpected(Error{
+        .code = ErrorCode::LimitExceeded,
+        .message = fmt::format("`{}` has {} bytes of shared memory, and device `{}` has {} for a "
+                               "workgroup. Fix: use smaller shared buffers",
+                               entry.name, shared - kGpuSharedHeader, gpu.info.id,
+                               gpu.info.capabilities.shared_bytes),
+        .context = {},
+        .at = {},
+        .diagnostics = {}});
+  kernel.shared_bytes = static_cast<uint32_t>(shared);
+  if (shared > kPlainSharedBytes)
+    if (const Outcome got = gpu.driver.function_set_attribute(
+            kernel.function, kFunctionMaxDynamicSharedBytes, static_cast<int>(shared));
+        !got.ok())
+      return std::unexpected(gpu.failed(got, doing()));
+  const auto& group = entry.program->workgroup;
+  int blocks = 0;
+  if (const Outcome got = gpu.driver.occupancy(
+          &blocks, kernel.function, static_cast<int>(group[0] * group[1] * group[2]), shared);
+      !got.ok())
+    return std::unexpected(gpu.failed(got, doing()));
+  kernel.resident_groups =
+      static_cast<uint64_t>(std::max(blocks, 0)) * gpu.info.profile.compute_units;
+  return kernel;
+}
+
+// Threads go through vectors of 16 bytes, then through the bytes behind the last of them.
+constexpr const char* kComparePtx = R"(.version 6.3
+.target sm_75
+.address_size 64
+
+.visible .entry vyre_compare(
+  .param .u64 p_a, .param .u64 p_b, .param .u64 p_vectors, .param .u64 p_bytes,
+  .param .u64 p_differs)
+{
+  .reg .pred %p;
+  .reg .b32 %r<14>;
+  .reg .b64 %a, %b, %vectors, %bytes, %differs, %first, %step, %i, %at, %x, %y;
+
+  ld.param.u64 %a, [p_a];
+  ld.param.u64 %b, [p_b];
+  ld.param.u64 %vectors, [p_vectors];
+  ld.param.u64 %bytes, [p_bytes];
+  ld.param.u64 %differs, [p_differs];
+  cvta.to.global.u64 %a, %a;
+  cvta.to.global.u64 %b, %b;
+  cvta.to.global.u64 %differs, %differs;
+  mov.u32 %r0, %ctaid.x;
+  mov.u32 %r1, %ntid.x;
+  mov.u32 %r2, %tid.x;
+  mov.u32 %r3, %nctaid.x;
+  mul.wide.u32 %first, %r0, %r1;
+  cvt.u64.u32 %i, %r2;
+  add.u64 %first, %first, %i;
+  mul.wide.u32 %step, %r3, %r1;
+  mov.u32 %r13, 0;
+  mov.u64 %i, %first;
+vectors:
+  setp.ge.u64 %p, %i, %vectors;
+  @%p bra tail;
+  shl.b64 %at, %i, 4;
+  add.u64 %x, %a, %at;
+  add.u64 %y, %b, %at;
+  ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%x];
+  ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%y];
+  xor.b32 %r0, %r0, %r4;
+  xor.b32 %r1, %r1, %r5;
+  xor.b32 %r2, %r2, %r6;
+  xor.b32 %r3, %r3, %r7;
+  or.b32 %r0, %r0, %r1;
+  or.b32 %r2, %r2, %r3;
+  or.b32 %r13, %r13, %r0;
+  or.b32 %r13, %r13, %r2;
+  add.u64 %i, %i, %step;
+  bra vectors;
+tail:
+  shl.b64 %i, %vectors, 4;
+  add.u64 %i, %i, %first;
+bytes:
+  setp.ge.u64 %p, %i, %bytes;
+  @%p bra done;
+  add.u64 %x, %a, %i;
+  add.u64 %y, %b, %i;
+  ld.global.u8 %r0, [%x];
+  ld.global.u8 %r4, [%y];
+  xor.b32 %r0, %r0, %r4;
+  or.b32 %r13, %r13, %r0;
+  add.u64 %i, %i, %step;
+  bra bytes;
+done:
+  setp.eq.u32 %p, %r13, 0;
+  @%p bra end;
+  mov.u32 %r0, 1;
+  st.global.u32 [%differs], %r0;
+end:
+  ret;
+}
+)";
+
+constexpr uint32_t kCompareThreads = 256;
+constexpr uint32_t kCompareVector = 16;
+constexpr uint64_t kCompareBlocks = 1024;
+
+}  // namespace
+
+Module::~Module() {
+  if (handle_ == nullptr) return;
+  const Current current(*gpu_);
+  std::ignore = gpu_->driver.module_unload(handle_);
+}
+
+Result<LoadedModule> load_code(const Gpu& gpu, const Artifact& artifact) {
+  LoadedModule loaded;
+  if (artifact.format == Format::Ptx) {
+    auto cubin = Linker(gpu).run(artifact.code);
+    if (!cubin) return std::unexpected(std::move(cubin.error()));
+    loaded.cubin = std::move(*cubin);
+  }
+  const bool cached = artifact.format == Format::Cubin;
+  auto module = load_module(gpu, cached ? artifact.code : loaded.cubin, cached);
+  if (!module) return std::unexpected(std::move(module.error()));
+  loaded.code.module = std::move(*module);
+  for (size_t i = 0; i < artifact.entries.size(); ++i) {
+    auto kernel = kernel_of(gpu, loaded.code.module, artifact.entries[i], i);
+    if (!kernel) return std::unexpected(std::move(kernel.error()));
+    loaded.code.kernels.push_back(std::move(*kernel));
+  }
+  return loaded;
+}
+
+Result<FunctionHandle> CompareKernel::function() {
+  const std::scoped_lock lock(mutex_);
+  if (function_ != nullptr) return function_;
+  ModuleHandle handle = nullptr;
+  if (const Outcome got = gpu_.driver.module_load(&handle, kComparePtx); !got.ok())
+    return std::unexpected(gpu_.failed(got, "loading the kernel of comparisons"));
+  Module module(gpu_, handle);
+  FunctionHandle function = nullptr;
+  if (const Outcome got = gpu_.driver.module_function(&function, handle, "vyre_compare"); !got.ok())
+    return std::unexpected(gpu_.failed(got, "loading the kernel of comparisons"));
+  module_ = std::move(module);
+  function_ = function;
+  return function_;
+}
+
+Result<void> CompareKernel::launch(DeviceAddress a, DeviceAddress b, uint64_t bytes,
+                                   DeviceAddress differs, StreamHandle stream) {
+  auto function = this->function();
+  if (!function) return std::unexpected(std::move(function.error()));
+  uint64_t vectors =
+      a % kCompareVector == 0 && b % kCompareVector == 0 ? bytes / kCompareVector : 0;
+  void* parameters[] = {&a, &b, &vectors, &bytes, &differs};
+  const uint64_t turns = std::max(vectors, bytes - vectors * kCompareVector);
+  const auto blocks = static_cast<unsigned>(
+      std::min((turns + kCompareThreads - 1) / kCompareThreads, kCompareBlocks));
+  return gpu_.check(gpu_.driver.launch(*function, blocks, 1, 1, kCompareThreads, 1, 1, 0, stream,
+                                       parameters, nullptr),
+                    "a comparison");
+}
+
+void CompareKernel::clear() noexcept {
+  const std::scoped_lock lock(mutex_);
+  function_ = nullptr;
+  const Module old = std::move(module_);
+}
+
+}  // namespace vyre::backend::cuda

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// An artifact as the driver has loaded it: a module, and for each entry what has to be known to
+// launch it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/gpu.hpp"
+#include "device/kernel_arguments.hpp"
+#include "vyre/base/result.hpp"
+#include "vyre/device/artifact.hpp"
+
+namespace vyre::backend::cuda {
+
+class Module {
+ public:
+  Module() = default;
+  Module(const Gpu& gpu, ModuleHandle handle) : gpu_(&gpu), handle_(handle) {}
+  Module(Module&& other) noexcept
+      : gpu_(other.gpu_), handle_(std::exchange(other.handle_, nullptr)) {}
+  Module& operator=(Module&& other) noexcept {
+    std::swap(gpu_, other.gpu_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Module();
+  [[nodiscard]] ModuleHandle handle() const { return handle_; }
+
+ private:
+  const Gpu* gpu_ = nullptr;
+  ModuleHandle handle_ = nullptr;
+};
+
+struct Kernel {
+  FunctionHandle function = nullptr;
+  uint32_t shared_bytes = 0;  // dynamic, of a block
+  uint64_t resident_groups = 0;
+  device::Entry entry;
+  std::vector<device::KernelArgument> arguments;
+};
+
+struct Code {
+  Module module;
+  std::vector<Kernel> kernels;  // by entry
+};
+
+struct LoadedModule {
+  Code code;
+  std::vector<std::byte> cubin;  // what PTX became; empty if it was one already
+};
+
+// CompileFailed, with what the driver's compiler says. The context is current.
+Result<LoadedModule> load_code(const Gpu& gpu, const device::Artifact& artifact);
+
+// The kernel behind device::Compare, loaded when it is first needed.
+class CompareKernel {
+ public:
+  explicit CompareKernel(const Gpu& gpu) : gpu_(gpu) {}
+  // Stores 1 to the word at `differs` if any of the bytes differ.
+  Result<void> launch(DeviceAddress a, DeviceAddress b, uint64_t bytes, DeviceAddress differs,
+                      StreamHandle stream);
+  void clear() noexcept;
+
+ private:
+  Result<FunctionHandle> function();
+
+  const Gpu& gpu_;
+  std::mutex mutex_;
+  Module module_;
+  FunctionHandle function_ = nullptr;
+};
+
+}  // namespace vyre::backend::cuda

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/facts.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "device/gpu_kernel.hpp"
+
+namespace vyre::backend {
+
+using namespace device;
+using namespace cuda;
+
+namespace cuda {
+
+namespace {
+
+constexpr int kOldestDriver = 12000;  // as cuDriverGetVersion counts: CUDA 12.0
+constexpr uint64_t kParameterBytes = 4096;
+constexpr uint32_t kMostBindings =
+    (kParameterBytes - sizeof(GpuArgs)) / sizeof(KernelBinding);  // fewer than the CPU takes
+
+struct Architecture {
+  int capability;
+  std::string_view name;
+};
+constexpr std::array kArchitectures = {Architecture{75, "sm_75"}, Architecture{80, "sm_80"},
+                                       Architecture{86, "sm_86"}, Architecture{87, "sm_87"},
+                                       Architecture{89, "sm_89"}, Architecture{90, "sm_90"}};
+
+// Numbers of a device, with the first error that asking for them met.
+class Questions {
+ public:
+  Questions(const Driver& driver, DeviceNumber device) : driver_(driver), device_(device) {}
+
+  uint64_t operator()(DeviceAttribute attribute) {
+    int value = 0;
+    const Outcome asked = driver_.device_attribute(&value, attribute, device_);
+    if (!asked.ok() && failed_.ok()) failed_ = asked;
+    return asked.ok() ? static_cast<uint64_t>(std::max(value, 0)) : 0;
+  }
+  [[nodiscard]] const Outcome& failed() const { return failed_; }
+
+ private:
+  const Driver& driver_;
+  DeviceNumber device_;
+  Outcome failed_;
+};
+
+Capabilities capabilities_of(Questions& ask) {
+  Capabilities c;
+  c.subgroup_ops = c.subgroup_shuffle = c.f16_storage = c.bf16_storage = c.storage_8bit =
+      c.storage_16bit = c.i64 = c.f64 = c.i64_atomics = c.f32_atomic_add = c.indirect =
+          c.trap_propagation = c.mul_hi = c.strict_f32 = c.f32_subnormals = c.exact_fma =
+              c.exact_division = c.exact_sqrt = c.exact_conversions = true;
+  c.resident_buffers = c.host_split = true;
+  c.cooperative_grid_barrier = ask(DeviceAttribute::CooperativeLaunch) != 0;
+  // A workgroup is one row of threads, whatever its shape is, and a large grid is several launches.
+  c.max_workgroup_size = {1024, 1024, 1024};
+  c.max_invocations_per_workgroup = 1024;
+  c.max_workgroups = {0x7FFF'FFFF, 0x7FFF'FFFF, 0x7FFF'FFFF};
+  const uint64_t shared = ask(DeviceAttribute::SharedBytesPerBlockOptIn);
+  c.shared_bytes = shared - std::min(shared, kGpuSharedHeader);
+  c.storage_buffer_bytes = uint64_t{kMostKernelElements} * 8;
+  c.max_bindings = kMostBindings;
+  c.subgroup_size = kCudaSubgroupSize;
+  c.native_integer_bits = 32;
+  c.formats = {Format::Ptx, Format::Cubin};
+  return c;
+}
+
+DeviceProfile profile_of(Questions& ask, std::string name) {
+  DeviceProfile profile;
+  profile.name = std::move(name);
+  profile.compute_units = static_cast<uint32_t>(ask(DeviceAttribute::MultiprocessorCount));
+  profile.registers_per_compute_unit =
+      static_cast<uint32_t>(ask(DeviceAttribute::RegistersPerMultiprocessor));
+  profile.l1_bytes = ask(DeviceAttribute::SharedBytesPerMultiprocessor);
+  profile.l2_bytes = ask(DeviceAttribute::L2Bytes);
+  const uint64_t kilohertz = ask(DeviceAttribute::MemoryClockKilohertz);
+  const uint64_t bits = ask(DeviceAttribute::MemoryBusBits);
+  profile.memory_bandwidth_bytes_per_second = 2 * kilohertz * 1000 * bits / 8;
+  profile.timing_quality = TimingQuality::DeviceTimestamps;
+  profile.shared_memory_banks = 32;
+  profile.preferred_vector_width = 4;  // words of 32 bits in the widest access of a thread
+  return profile;
+}
+
+CudaDevice unusable(uint32_t index, std::string reason) {
+  CudaDevice device;
+  device.info.id = device_id(index);
+  device.info.kind = Kind::Gpu;
+  device.unusable = std::move(reason);
+  return device;
+}
+
+}  // namespace
+
+std::string_view architecture_of(int major, int minor) {
+  std::string_view best;
+  for (const Architecture& a : kArchitectures)
+    if (a.capability <= 10 * major + minor) best = a.name;
+  return best;
+}
+
+std::string device_id(uint32_t index) {
+  return index == 0 ? "cuda" : fmt::format("cuda:{}", index);
+}
+
+CudaDevice look_at(const Driver& driver, uint32_t index) {
+  const auto no = [&](const Outcome& outcome) {
+    return unusable(index,
+                    fmt::format("the driver cannot say what it is: {}", describe(driver, outcome)));
+  };
+  DeviceNumber number = 0;
+  int version = 0;
+  std::array<char, 256> name = {};
+  if (const Outcome got = driver.driver_version(&version); !got.ok()) return no(got);
+  if (const Outcome got = driver.device_get(&number, static_cast<int>(index)); !got.ok())
+    return no(got);
+  if (const Outcome got = driver.device_name(name.data(), name.size() - 1, number); !got.ok())
+    return no(got);
+  Questions ask(driver, number);
+  const int major = static_cast<int>(ask(DeviceAttribute::CapabilityMajor));
+  const int minor = static_cast<int>(ask(DeviceAttribute::CapabilityMinor));
+  const std::string_view architecture = architecture_of(major, minor);
+  CudaDevice device;
+  device.info = {.id = device_id(index),
+                 .version = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10),
+                 .kind = Kind::Gpu,
+                 .capabilities = capabilities_of(ask),
+                 .profile = profile_of(ask, name.data()),
+                 .signature = fmt::format("{} {} driver {}", architecture, name.data(), version),
+                 .architecture = std::string(architecture)};
+  if (!ask.failed().ok()) return no(ask.failed());
+  if (version < kOldestDriver)
+    return unusable(index, fmt::format("the driver is for CUDA {}.{}, and 12.0 is needed",
+                                       version / 1000, version % 1000 / 10));
+  if (architecture.empty())
+    return unusable(index, fmt::format("{} has compute capability {}.{}, and 7.5 is needed",
+                                       name.data(), major, minor));
+  return device;
+}
+
+}  // namespace cuda
+
+std::vector<CudaDevice> cuda_devices() {
+  const auto driver = find_driver();
+  if (!driver) return {unusable(0, driver.error())};
+  const auto no = [&](const Outcome& outcome) {
+    return std::vector{
+        unusable(0, fmt::format("the driver does not start: {}", describe(**driver, outcome)))};
+  };
+  int count = 0;
+  if (const Outcome got = (*driver)->init(0); !got.ok()) return no(got);
+  if (const Outcome got = (*driver)->device_count(&count); !got.ok()) return no(got);
+  if (count <= 0) return {unusable(0, "the driver sees no GPU")};
+  std::vector<CudaDevice> devices;
+  for (int i = 0; i < count; ++i) devices.push_back(look_at(**driver, static_cast<uint32_t>(i)));
+  return devices;
+}
+
+}  // namespace vyre::backend

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Submissions from the moment their first step is given to the driver until somebody has waited for
+// them: what they hold, how they are stopped, and what became of them.
+//
+// Every launch has a GpuControl of its own, so that a stop is known to be that of one launch. They
+// are zeros before they are given out; they are cleared, and `cancel` is stored, on one stream of
+// their own that no kernel runs on, in the order of the calls. Both are done by the copy engine or
+// the front end of the GPU: they do not wait for a place among kernels that never end.
+//
+// Whoever waits looks after the time limits of all submissions, not only of the one it waits for: a
+// queue may stand still because of another.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "backend/cuda/code.hpp"
+#include "backend/cuda/gpu.hpp"
+#include "device/gpu_kernel.hpp"
+#include "vyre/base/result.hpp"
+#include "vyre/device/steps.hpp"
+
+namespace vyre::backend::cuda {
+
+using Clock = std::chrono::steady_clock;
+
+struct Flight {
+  struct Launched {
+    uint32_t step = 0;
+    std::shared_ptr<const Code> code;  // lives until the launch is over
+    uint32_t entry = 0;
+  };
+  struct HostCopy {
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    uint64_t bytes = 0;
+  };
+  struct StepEvents {
+    uint32_t step = 0;
+    bool launch = false;
+    EventHandle begin = nullptr;
+    EventHandle end = nullptr;
+  };
+  enum class End : uint8_t { None, Cancelled, OutOfTime, Over };
+
+  // What the flight keeps for the next submission.
+  EventHandle done = nullptr;
+  EventHandle cleared = nullptr;  // when all controls are zeros
+  bool clearing = false;          // `cleared` is recorded and may not have happened
+  std::vector<DeviceAddress> areas;
+  std::byte* staging = nullptr;  // pinned
+  std::vector<EventHandle> timers;
+
+  // Of this submission.
+  device::Ticket ticket;  // 0: none
+  device::Deadline deadline = device::kNoDeadline;
+  const std::atomic<bool>* cancel = nullptr;
+  uint32_t* failed_step = nullptr;
+  bool timing = false;
+  bool checked = false;
+  bool cooperative = false;  // a launch counts blocks in its control
+  bool submitted = false;    // `done` is recorded behind the last step
+  std::atomic<End> end = End::None;
+  uint32_t step = 0;  // the last one begun
+  uint32_t steps = 0;
+  size_t staging_used = 0;
+  size_t timers_used = 0;
+  uint64_t base_ns = 0;            // when the first timer was recorded, on the host's clock
+  std::vector<Launched> launches;  // by their controls
+  std::vector<HostCopy> to_host;
+  std::vector<StepEvents> times;
+  device::Completion completion;
+  std::optional<Error> error;
+};
+
+class Flights {
+ public:
+  static constexpr uint32_t kAreaControls = 64;
+  static constexpr uint64_t kAreaBytes = kAreaControls * sizeof(device::GpuControl);
+  static constexpr uint64_t kStagingBytes = 256U << 10;
+
+  explicit Flights(const Gpu& gpu) : gpu_(gpu) {}
+
+  // The context is current in all that follows.
+  Result<void> open();
+  // Stops what still runs and frees everything. Nobody waits any more.
+  void close() noexcept;
+
+  Result<Flight*> begin(const device::Submission& submission);
+  // `stream` goes on when they are done; those that were waited for are.
+  Result<void> after(StreamHandle stream, std::span<const device::Ticket> tickets);
+
+  // For one launch. 0: the submission was stopped, and there are to be no more.
+  Result<DeviceAddress> control(Flight& flight, StreamHandle stream, const Flight::Launched& launch,
+                                bool cooperative);
+  // Pinned bytes that live as long as the submission; null: there are not so many.
+  Result<std::byte*> stage(Flight& flight, uint64_t bytes);
+  // Until all that was given to the stream is done. False: the submission was stopped.
+  Result<bool> reach(Flight& flight, StreamHandle stream);
+  // True: its time is over or somebody has cancelled it, and it is being stopped.
+  bool look_at(Flight& flight);
+  // A timer recorded now; only in submissions with timing.
+  Result<EventHandle> timer(Flight& flight, StreamHandle stream);
+
+  // After the last step. The flight may be waited for.
+  void submitted(Flight& flight, StreamHandle stream);
+
+  Result<device::Completion> wait(device::Ticket ticket, device::Deadline deadline);
+
+ private:
+  Result<void> make(Flight& flight);
+  void destroy(Flight& flight) noexcept;
+  Result<void> add_area(Flight& flight);
+  Result<void> start_clock(Flight& flight);
+
+  // False: `until` came first.
+  Result<bool> wait_for(EventHandle event, device::Deadline until);
+  void watch(Clock::time_point now);
+  void stop(Flight& flight, Flight::End end);
+
+  Result<device::Completion> finish(Flight& flight);
+  Result<std::vector<device::KernelStop>> read_stops(const Flight& flight);
+  Error stopped_error(Flight& flight, std::span<const device::KernelStop> stops);
+  static void take_stops(Flight& flight, std::span<const device::KernelStop> stops);
+  Result<void> take_times(Flight& flight);
+  // Ends the flight; what it holds serves the next one unless something is wrong with it.
+  void retire(Flight& flight, bool reuse);
+  Result<void> clear_controls(Flight& flight);
+
+  const Gpu& gpu_;
+  StreamHandle control_stream_ = nullptr;
+  std::byte* zeros_ = nullptr;  // an area full, pinned
+
+  std::mutex mutex_;  // of what follows, of Flight::ticket, and of stopping
+  uint64_t next_ticket_ = 1;
+  std::vector<std::unique_ptr<Flight>> flights_;
+};
+
+}  // namespace vyre::backend::cuda

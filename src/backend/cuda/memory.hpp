@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffers by handle. Memory of the device comes from the driver piece by piece; that of the host is
+// pinned and has an address of the device too. Any thread may call anything; the context is
+// current.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "backend/cuda/gpu.hpp"
+#include "vyre/base/result.hpp"
+#include "vyre/device/backend.hpp"
+
+namespace vyre::backend::cuda {
+
+class DeviceMemory {
+ public:
+  struct Block {
+    DeviceAddress address = 0;  // at a multiple of 256; 0 if there are no bytes
+    std::byte* host = nullptr;  // of pinned memory
+    uint64_t bytes = 0;
+  };
+
+  explicit DeviceMemory(const Gpu& gpu) : gpu_(gpu) {}
+
+  // DeviceOutOfMemory, with what was asked for and what there is.
+  Result<device::Handle> allocate(uint64_t bytes, device::Memory kind);
+  // False: no memory of this one.
+  bool release(device::Handle handle) noexcept;
+  void clear() noexcept;
+  // For code too: handles are 1, 2, 3 and so on, and are never used again.
+  device::Handle new_handle() { return {next_.fetch_add(1, std::memory_order_relaxed)}; }
+
+  // Of no bytes for a handle that is no memory of this one.
+  [[nodiscard]] Block find(device::Handle handle) const;
+
+ private:
+  void free(const Block& block) noexcept;
+
+  const Gpu& gpu_;
+  std::atomic<uint64_t> next_ = 1;
+  mutable std::mutex mutex_;
+  std::unordered_map<uint64_t, Block> blocks_;
+};
+
+}  // namespace vyre::backend::cuda

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/run.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "base/match.hpp"
+#include "device/gpu_kernel.hpp"
+#include "device/host_steps.hpp"
+
+namespace vyre::backend::cuda {
+
+using namespace device;
+
+namespace {
+
+constexpr uint64_t kParameterBytes = 4096;
+constexpr uint32_t kMostBlocksAlong = 65535;  // y and z, in one launch
+
+Error error(ErrorCode code, std::string message) {
+  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
+}
+
+template <class T>
+std::unexpected<Error> pass_on(Result<T>& result) {
+  return std::unexpected(std::move(result.error()));
+}
+
+Result<bool> going_on(Result<void> done) {
+  if (!done) return pass_on(done);
+  return true;
+}
+
+}  // namespace
+
+void Run::run() {
+  for (uint32_t i = 0; i < submission_.steps.size(); ++i) {
+    flight_.step = i;
+    if (parts_.flights.look_at(flight_)) return;
+    auto more = step(submission_.steps[i]);
+    if (more && *more) continue;
+    if (!more) {
+      if (submission_.failed_step != nullptr) *submission_.failed_step = i;
+      flight_.error = std::move(more.error());
+    }
+    return;
+  }
+}
+
+Result<bool> Run::step(const Step& step) {
+  const bool timing = flight_.timing;
+  Flight::StepEvents events{.step = flight_.step, .launch = std::holds_alternative<Launch>(step)};
+  if (timing) {
+    const auto begin = parts_.flights.timer(flight_, stream_);
+    if (!begin) return std::unexpected(begin.error());
+    events.begin = *begin;
+  }
+  auto more = match(
+      step, [&](const Launch& x) { return launch(x); }, [&](const Copy& x) { return copy(x); },
+      [&](const Fill& x) { return fill(x); }, [&](const SetWord& x) { return set(x); },
+      [&](const Compare& x) { return compare(x); }, [&](const Transfer& x) { return transfer(x); },
+      [&](const Exit& x) { return exit(x); },
+      // Refused before they come here: device_loops is false.
+      [](const While&) -> Result<bool> { return true; },
+      [](const Repeat&) -> Result<bool> { return true; },
+      [](const Branch&) -> Result<bool> { return true; });
+  if (!more || !timing) return more;
+  const auto end = parts_.flights.timer(flight_, stream_);
+  if (!end) return std::unexpected(end.error());
+  events.end = *end;
+  flight_.times.push_back(events);
+  return more;
+}
+
+Result<DeviceAddress> Run::address(const Region& region) const {
+  const DeviceMemory::Block block = parts_.memory.find(region.buffer);
+  if (region.offset <= block.bytes && region.bytes <= block.bytes - region.offset)
+    return block.address + region.offset;
+  return std::unexpected(outside_error(region.buffer, region.offset, region.bytes, block.bytes));
+}
+
+Result<const std::byte*> Run::read(const Region& region) {
+  const auto from = address(region);
+  if (!from) return std::unexpected(from.error());
+  // The same bytes of the staging memory each time: they are read at once.
+  const size_t used = flight_.staging_used;
+  auto to = parts_.flights.stage(flight_, region.bytes);
+  flight_.staging_used = used;
+  if (to && *to == nullptr) {
+    // All of it is in use by transfers; none of them is once the stream is done.
+    auto reached = parts_.flights.reach(flight_, stream_);
+    if (!reached) return pass_on(reached);
+    if (!*reached) return nullptr;
+    for (const Flight::HostCopy& copy : flight_.to_host)
+      std::memcpy(copy.to, copy.from, copy.bytes);
+    flight_.to_host.clear();
+    flight_.staging_used = 0;
+    to = parts_.flights.stage(flight_, region.bytes);
+    flight_.staging_used = 0;
+  }
+  if (!to) return pass_on(to);
+  if (auto ok =
+          gpu_.check(gpu_.driver.copy_to_host(*to, *from, region.bytes, stream_), "reading a word");
+      !ok)
+    return pass_on(ok);
+  auto reached = parts_.flights.reach(flight_, stream_);
+  if (!reached) return pass_on(reached);
+  return *reached ? *to : nullptr;
+}
+
+// ---- bytes
+
+Result<bool> Run::copy(const Copy& x) {
+  if (overlap(x.to, x.from)) return std::unexpected(overlap_error(x.to.buffer));
+  if (x.to.bytes == 0) return true;
+  auto to = address(x.to);
+  if (!to) return pass_on(to);
+  auto from = address(x.from);
+  if (!from) return pass_on(from);
+  return going_on(gpu_.check(gpu_.driver.copy(*to, *from, x.to.bytes, stream_), "a copy"));
+}
+
+Result<bool> Run::fill(const Fill& x) {
+  if (x.to.bytes == 0) return true;
+  auto to = address(x.to);
+  if (!to) return pass_on(to);
+  return going_on(gpu_.check(
+      gpu_.driver.set_bytes(*to, static_cast<unsigned char>(x.value), x.to.bytes, stream_),
+      "a fill"));
+}
+
+Result<bool> Run::set(const SetWord& x) {
+  auto to = address({x.to.buffer, x.to.offset, 4});
+  if (!to) return pass_on(to);
+  return going_on(gpu_.check(gpu_.driver.set_words(*to, x.value, 1, stream_), "setting a word"));
+}
+
+Result<bool> Run::compare(const Compare& x) {
+  if (x.a.bytes == 0) return true;
+  auto a = address(x.a);
+  if (!a) return pass_on(a);
+  auto b = address(x.b);
+  if (!b) return pass_on(b);
+  auto differs = address({x.differs.buffer, x.differs.offset, 4});
+  if (!differs) return pass_on(differs);
+  return going_on(parts_.compare.launch(*a, *b, x.a.bytes, *differs, stream_));
+}
+
+Result<bool> Run::transfer(const Transfer& x) {
+  const uint64_t bytes = x.device.bytes;
+  if (bytes == 0) return true;
+  auto at = address(x.device);
+  if (!at) return pass_on(at);
+  std::byte* staged = nullptr;
+  if (bytes <= kStagedBytes) {
+    auto got = parts_.flights.stage(flight_, bytes);
+    if (!got) return pass_on(got);
+    staged = *got;
+  }
+  // The driver copies memory that is not pinned while the caller waits, and does not look at time
+  // limits: it is called when there is nothing left to wait for.
+  if (staged == nullptr)
+    if (auto reached = parts_.flights.reach(flight_, stream_); !reached || !*reached)
+      return reached;
+  if (x.direction == Transfer::Direction::ToDevice) {
+    if (staged != nullptr) std::memcpy(staged, x.host, bytes);
+    return going_on(gpu_.check(
+        gpu_.driver.copy_to_device(*at, staged != nullptr ? staged : x.host, bytes, stream_),
+        "a transfer to it"));
+  }
+  if (staged != nullptr) flight_.to_host.push_back({.from = staged, .to = x.host, .bytes = bytes});
+  return going_on(
+      gpu_.check(gpu_.driver.copy_to_host(staged != nullptr ? staged : x.host, *at, bytes, stream_),
+                 "a transfer from it"));
+}
+
+Result<bool> Run::exit(const Exit& x) {
+  auto at = read({x.word.buffer, x.word.offset, 4});
+  if (!at) return pass_on(at);
+  if (*at == nullptr) return false;
+  uint32_t value = 0;
+  std::memcpy(&value, *at, 4);
+  if ((value == x.value) != x.if_equal) return true;
+  flight_.completion.exited_at = flight_.step;
+  return false;
+}
+
+// ---- launches
+
+Result<bool> Run::launch(const Launch& x) {
+  Axes grid = x.grid;
+  if (x.grid_from) {
+    auto at = read({x.grid_from->buffer, x.grid_from->offset, sizeof(grid)});
+    if (!at) return pass_on(at);
+    if (*at == nullptr) return false;
+    std::memcpy(grid.data(), *at, sizeof(grid));
+  }
+  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return true;
+  if (auto ok = check_limits(x, grid, gpu_.info); !ok) return pass_on(ok);
+  Flight::Launched launched{
+      .step = flight_.step, .code = parts_.code.find(x.pipeline), .entry = x.entry};
+  if (!launched.code || x.entry >= launched.code->kernels.size())
+    return std::unexpected(error(
+        ErrorCode::Internal, fmt::format("a launch of entry {} of handle {}, which there is not. "
+                                         "Fix: report this as a bug of the driver",
+                                         x.entry, x.pipeline.value)));
+  const Kernel& kernel = launched.code->kernels[x.entry];
+  Launch all = x;  // every block is a workgroup, however many were asked for
+  all.blocks = 0;
+  all.cooperative = x.cooperative || kernel.entry.barriers_inside;
+  if (auto ok = check_residency(all, grid, kernel.resident_groups, gpu_.info); !ok)
+    return pass_on(ok);
+  auto started = start(kernel, launched, x, grid);
+  if (started && *started) ++flight_.completion.launches;
+  return started;
+}
+
+Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, const Launch& x,
+                        const Axes& grid) {
+  alignas(16) std::byte parameters[kParameterBytes];
+  if (auto ok = bind(kernel, x, grid, parameters + sizeof(GpuArgs)); !ok) return pass_on(ok);
+  auto control = parts_.flights.control(flight_, stream_, launched, kernel.entry.barriers_inside);
+  if (!control) return pass_on(control);
+  if (*control == 0) return false;
+  auto* const args =
+      new (parameters) GpuArgs{.grid = {grid[0], grid[1], grid[2]}, .control = *control};
+  void* pointers[] = {parameters};
+  const unsigned threads = x.workgroup[0] * x.workgroup[1] * x.workgroup[2];
+  const auto failed = [&](const Outcome& outcome) {
+    return std::unexpected(
+        gpu_.failed(outcome, fmt::format("a launch of `{}`", kernel.entry.name)));
+  };
+  if (kernel.entry.barriers_inside) {
+    const Outcome got =
+        gpu_.driver.launch_cooperative(kernel.function, grid[0], grid[1], grid[2], threads, 1, 1,
+                                       kernel.shared_bytes, stream_, pointers);
+    if (!got.ok()) return failed(got);
+    return true;
+  }
+  for (uint32_t z = 0; z < grid[2]; z += std::min(kMostBlocksAlong, grid[2] - z))
+    for (uint32_t y = 0; y < grid[1]; y += std::min(kMostBlocksAlong, grid[1] - y)) {
+      args->first[1] = y;
+      args->first[2] = z;
+      const Outcome got =
+          gpu_.driver.launch(kernel.function, grid[0], std::min(kMostBlocksAlong, grid[1] - y),
+                             std::min(kMostBlocksAlong, grid[2] - z), threads, 1, 1,
+                             kernel.shared_bytes, stream_, pointers, nullptr);
+      if (!got.ok()) return failed(got);
+    }
+  return true;
+}
+
+Result<void> Run::bind(const Kernel& kernel, const Launch& x, const Axes& grid,
+                       std::byte* bindings) const {
+  const size_t count = kernel.arguments.size();
+  if (x.arguments.size() != count || count > gpu_.info.capabilities.max_bindings)
+    return std::unexpected(argument_count_error(kernel.entry, x.arguments.size(), count));
+  const uint64_t groups = uint64_t{grid[0]} * grid[1] * grid[2];
+  for (size_t i = 0; i < count; ++i) {
+    const Region& r = x.arguments[i];
+    const KernelArgument& a = kernel.arguments[i];
+    const DeviceMemory::Block block =
+        r.bytes != 0 ? parts_.memory.find(r.buffer) : DeviceMemory::Block{};
+    const bool inside =
+        r.bytes == 0 || (r.offset <= block.bytes && r.bytes <= block.bytes - r.offset);
+    const DeviceAddress address = r.bytes != 0 ? block.address + r.offset : 0;
+    if (!inside || !fits(a, r, address, groups))
+      return std::unexpected(misfit_error(kernel.entry, i, a, r, block.bytes));
+    if (too_long(a, r)) return std::unexpected(too_long_error(kernel.entry, i, a, r, gpu_.info.id));
+    new (bindings + i * sizeof(KernelBinding))
+        KernelBinding{.address = reinterpret_cast<std::byte*>(address), .length = length_of(a, r)};
+  }
+  return {};
+}
+
+}  // namespace vyre::backend::cuda

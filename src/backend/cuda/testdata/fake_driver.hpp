@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CUDA driver for tests: memory of the host, a thread for each stream, kernels that are C++
+// functions. It records what it is asked, fails where a test wants it, and counts what lives. Found
+// by dlsym(library, "vyre_fake_cuda").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace vyre::backend::cuda {
+
+struct FakeLaunch {
+  std::string kernel;
+  uint32_t grid[3] = {};
+  uint32_t block[3] = {};
+  uint32_t shared_bytes = 0;
+  bool cooperative = false;
+  std::vector<std::byte> parameters;  // of the one parameter by value
+};
+
+struct FakeLive {
+  uint64_t contexts = 0;
+  uint64_t current = 0;  // contexts that this thread has pushed
+  uint64_t memory = 0;
+  uint64_t host_memory = 0;
+  uint64_t modules = 0;
+  uint64_t links = 0;
+  uint64_t streams = 0;
+  uint64_t events = 0;
+  friend bool operator==(const FakeLive&, const FakeLive&) = default;
+};
+
+struct FakeSettings {
+  int driver_version = 12040;
+  std::vector<std::string> devices = {"Fake GPU"};
+  std::map<int, int> attributes = {{16, 4}, {36, 1000},     {37, 256},     {38, 1 << 20},
+                                   {75, 9}, {76, 0},        {81, 1 << 17}, {82, 65536},
+                                   {95, 1}, {97, 227 << 10}};
+  uint64_t memory_bytes = uint64_t{1} << 30;
+  int blocks_per_multiprocessor = 2;
+  bool stays_broken = false;  // a reset of the context does not help
+};
+
+class FakeCuda {
+ public:
+  virtual ~FakeCuda() = default;
+  // Forgets everything but what lives.
+  virtual void reset(FakeSettings settings) = 0;
+  [[nodiscard]] virtual uint64_t calls() = 0;
+  [[nodiscard]] virtual std::vector<std::string> record() = 0;
+  [[nodiscard]] virtual std::vector<FakeLaunch> launches() = 0;
+  virtual void clear_record() = 0;
+  // The call after n more, of a name or (empty) of any. Those the context does not survive fail all
+  // that come after.
+  virtual void fail(const std::string& name, uint64_t n, int status) = 0;
+  // What vyre_entry_<i> does, on the thread of its stream; not 0: how it fails.
+  virtual void on_kernel(const std::string& name,
+                         std::function<int(const FakeLaunch&)> function) = 0;
+  [[nodiscard]] virtual FakeLive live() = 0;
+};
+
+}  // namespace vyre::backend::cuda

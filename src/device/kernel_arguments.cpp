@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/kernel_arguments.hpp"
+
+#include <bit>
+
+#include <fmt/format.h>
+
+namespace vyre::device {
+
+namespace {
+
+Error error(ErrorCode code, std::string message) {
+  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
+}
+
+}  // namespace
+
+std::vector<KernelArgument> kernel_arguments(const Entry& entry) {
+  std::vector<KernelArgument> arguments;
+  const auto& buffers = entry.program->program.buffers;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const uint32_t bytes = bytes_of(buffers[i].element);
+    KernelArgument a;
+    a.element_shift = static_cast<uint32_t>(std::countr_zero(bytes));
+    a.shared = buffers[i].kind == ir::BufferKind::Shared;
+    const auto constant = entry.program->buffers[i].constant_count;
+    if (constant && !a.shared) a.count = *constant;
+    for (const SharedEdge& edge : entry.shared)
+      if (edge.buffer.index() == i && (edge.restore || edge.save))
+        a.kept_bytes = uint64_t{constant.value_or(0)} * bytes;
+    arguments.push_back(a);
+  }
+  return arguments;
+}
+
+Error argument_count_error(const Entry& entry, size_t given, size_t wanted) {
+  return error(ErrorCode::Internal,
+               fmt::format("{} arguments for {} buffers of `{}`. Fix: report this as a bug of the "
+                           "driver",
+                           given, wanted, entry.name));
+}
+
+Error misfit_error(const Entry& entry, size_t index, const KernelArgument& argument,
+                   const Region& region, uint64_t buffer_bytes) {
+  return error(ErrorCode::Internal,
+               fmt::format("argument {} of `{}` is {} bytes at {} of handle {}, which has {} "
+                           "bytes; it wants elements of {} bytes at a multiple of {}{}. Fix: "
+                           "report this as a bug of the driver",
+                           index, entry.name, region.bytes, region.offset, region.buffer.value,
+                           buffer_bytes, 1U << argument.element_shift, kBindingAlign,
+                           argument.shared ? ", as many as all its workgroups keep" : ""));
+}
+
+Error too_long_error(const Entry& entry, size_t index, const KernelArgument& argument,
+                     const Region& region, const std::string& device) {
+  return error(
+      ErrorCode::LimitExceeded,
+      fmt::format("buffer `{}` has {} elements, and device `{}` takes {}. Fix: use a shorter one",
+                  entry.program->program.buffers[index].name,
+                  region.bytes >> argument.element_shift, device, kMostKernelElements));
+}
+
+Error unexplained_error(const Entry& entry, const KernelStop& stop) {
+  return error(ErrorCode::Internal,
+               fmt::format("lane {} of `{}` stopped at site {}, which nobody can explain. Fix: "
+                           "report this as a bug of the code generator",
+                           stop.lane, entry.name, stop.site));
+}
+
+}  // namespace vyre::device
