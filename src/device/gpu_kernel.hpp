@@ -55,10 +55,10 @@ inline constexpr uint64_t kGpuSharedRow = 16;
 inline constexpr uint64_t kGpuSharedHeader = 16;
 uint64_t gpu_shared_bytes(const check::CheckedProgram& program);
 
-// Whether an entry with barriers inside can be launched at all. Lanes that have ended and only walk
-// along (`live`) are still threads of their warp but do not come to operations of subgroups, which
-// would wait for them: such a program has to be split at its barriers. A backend says that no
-// workgroup of it fits on the device, and the code of the kernel is empty.
+// Whether an entry can be launched at all. Lanes that have ended and only walk along to barriers
+// (`live`) are still threads of their warp but do not come to operations of subgroups, which would
+// wait for them: such a program has to be split at its barriers. A backend says that no workgroup of
+// it fits on the device, and the code of the kernel is empty.
 bool gpu_can_meet(const check::CheckedProgram& program, ir::LocalId live);
 
 }  // namespace vyre::device

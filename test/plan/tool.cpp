@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vyre_plan_check: plans of random or directed programs against the oracle, on the command line.
 // Prints what differs, with the command that shows it again and the one that makes it small.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 #include "generator/schedules.hpp"
 #include "plan/compare.hpp"
 #include "plan/programs.hpp"
+#include "vyre/device/registry.hpp"
 #include "vyre/text/text.hpp"
 
 namespace vyre::plan_test {
@@ -93,15 +95,23 @@ std::vector<Way> ways_of(const Arguments& a) {
   return ways;
 }
 
+// A driver of GPUs that has been started does not survive a fork.
+bool survives_fork(const std::vector<Way>& ways) {
+  return std::ranges::none_of(ways, [](const Way& way) {
+    for (const device::BackendRow& row : device::registry().registered_backends())
+      if (row.kind == device::Kind::Gpu && way.device_id.starts_with(row.id)) return true;
+    return false;
+  });
+}
+
 std::string fault_apart(const Generated& g, const std::vector<Way>& ways) {
   auto checked = check::check_valid(g.program);
   if (!checked) return "";
-  return apart(
-      [&] {
-        const std::optional<Fault> fault = find_fault(*checked, g.inputs, g.grid, ways);
-        return fault ? fmt::format("{}: {}", to_string(fault->way), fault->what) : std::string();
-      },
-      std::chrono::seconds(60));
+  const auto find = [&] {
+    const std::optional<Fault> fault = find_fault(*checked, g.inputs, g.grid, ways);
+    return fault ? fmt::format("{}: {}", to_string(fault->way), fault->what) : std::string();
+  };
+  return survives_fork(ways) ? apart(find, std::chrono::seconds(60)) : find();
 }
 
 // The ways that fail, one by one.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/code.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -121,13 +122,19 @@ Result<Kernel> kernel_of(const Gpu& gpu, const Module& module, const Entry& entr
         !got.ok())
       return std::unexpected(gpu.failed(got, doing()));
   const auto& group = entry.program->workgroup;
+  kernel.threads =
+      entry.lanes_per_thread > 1 ? entry.block_threads : group[0] * group[1] * group[2];
+  kernel.may_stop = std::ranges::any_of(entry.program->program.stmts, [](const ir::Stmt& s) {
+    return std::holds_alternative<ir::Trap>(s);
+  });
   int blocks = 0;
-  if (const Outcome got = gpu.driver.occupancy(
-          &blocks, kernel.function, static_cast<int>(group[0] * group[1] * group[2]), shared);
+  if (const Outcome got = gpu.driver.occupancy(&blocks, kernel.function,
+                                               static_cast<int>(kernel.threads), shared);
       !got.ok())
     return std::unexpected(gpu.failed(got, doing()));
   kernel.resident_groups =
       static_cast<uint64_t>(std::max(blocks, 0)) * gpu.info.profile.compute_units;
+  if (!gpu_can_meet(*entry.program, entry.live)) kernel.resident_groups = 0;
   return kernel;
 }
 

@@ -303,7 +303,7 @@ Result<Completion> Flights::finish(Flight& flight) {
     stops = std::move(*read);
   }
   if (stopped) return std::unexpected(stopped_error(flight, stops));
-  take_stops(flight, stops);
+  if (auto ok = take_stops(flight, stops); !ok) return std::unexpected(std::move(ok.error()));
   for (const Flight::HostCopy& copy : flight.to_host) std::memcpy(copy.to, copy.from, copy.bytes);
   if (auto ok = take_times(flight); !ok) return std::unexpected(std::move(ok.error()));
   return std::move(flight.completion);
@@ -348,15 +348,22 @@ Error Flights::stopped_error(Flight& flight, std::span<const KernelStop> stops) 
              : out_of_time_error(step, flight.steps);
 }
 
-void Flights::take_stops(Flight& flight, std::span<const KernelStop> stops) {
+Result<void> Flights::take_stops(Flight& flight, std::span<const KernelStop> stops) {
   auto& first = flight.completion.lane_stop;
   for (size_t i = 0; i < stops.size(); ++i) {
     const KernelStop& stop = stops[i];
-    if (stop.kind == KernelStop::Kind::None || (first && first->lane <= stop.lane)) continue;
-    const Entry& entry = flight.launches[i].code->kernels[flight.launches[i].entry].entry;
-    first = {.lane = stop.lane,
-             .error = entry.explain ? entry.explain(stop) : unexplained_error(entry, stop)};
+    if (stop.kind == KernelStop::Kind::None) continue;
+    const Flight::Launched& launch = flight.launches[i];
+    const Entry& entry = launch.code->kernels[launch.entry].entry;
+    if (!entry.whole && first && first->lane <= stop.lane) continue;
+    Error why = entry.explain ? entry.explain(stop) : unexplained_error(entry, stop);
+    if (entry.whole) {
+      if (flight.failed_step != nullptr) *flight.failed_step = launch.step;
+      return std::unexpected(std::move(why));
+    }
+    first = {.lane = stop.lane, .error = std::move(why)};
   }
+  return {};
 }
 
 void Flights::retire(Flight& flight, bool reuse) {

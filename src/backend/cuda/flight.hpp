@@ -128,7 +128,8 @@ class Flights {
   Result<device::Completion> finish(Flight& flight);
   Result<std::vector<device::KernelStop>> read_stops(const Flight& flight);
   Error stopped_error(Flight& flight, std::span<const device::KernelStop> stops);
-  static void take_stops(Flight& flight, std::span<const device::KernelStop> stops);
+  // The error of a program that no plan looks after, if a lane of it has stopped.
+  static Result<void> take_stops(Flight& flight, std::span<const device::KernelStop> stops);
   Result<void> take_times(Flight& flight);
   // Ends the flight; what it holds serves the next one unless something is wrong with it.
   void retire(Flight& flight, bool reuse);

@@ -208,9 +208,10 @@ Result<bool> Run::launch(const Launch& x) {
                                          "Fix: report this as a bug of the driver",
                                          x.entry, x.pipeline.value)));
   const Kernel& kernel = launched.code->kernels[x.entry];
-  Launch all = x;  // every block is a workgroup, however many were asked for
+  // Blocks that do not wait for each other need not be there at once, however many were asked for.
+  Launch all = x;
   all.blocks = 0;
-  all.cooperative = x.cooperative || kernel.entry.barriers_inside;
+  all.cooperative = kernel.entry.barriers_inside;
   if (auto ok = check_residency(all, grid, kernel.resident_groups, gpu_.info); !ok)
     return pass_on(ok);
   auto started = start(kernel, launched, x, grid);
@@ -225,10 +226,11 @@ Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, 
   auto control = parts_.flights.control(flight_, stream_, launched, kernel.entry.barriers_inside);
   if (!control) return pass_on(control);
   if (*control == 0) return false;
+  flight_.checked = flight_.checked || kernel.may_stop;
   auto* const args =
       new (parameters) GpuArgs{.grid = {grid[0], grid[1], grid[2]}, .control = *control};
   void* pointers[] = {parameters};
-  const unsigned threads = x.workgroup[0] * x.workgroup[1] * x.workgroup[2];
+  const unsigned threads = kernel.threads;
   const auto failed = [&](const Outcome& outcome) {
     return std::unexpected(
         gpu_.failed(outcome, fmt::format("a launch of `{}`", kernel.entry.name)));
@@ -240,12 +242,17 @@ Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, 
     if (!got.ok()) return failed(got);
     return true;
   }
+  uint32_t blocks_x = grid[0];
+  if (const uint64_t lanes = kernel.entry.lanes_per_thread; lanes > 1) {
+    const uint64_t row = uint64_t{grid[0]} * x.workgroup[0];
+    blocks_x = static_cast<uint32_t>((row + lanes * threads - 1) / (lanes * threads));
+  }
   for (uint32_t z = 0; z < grid[2]; z += std::min(kMostBlocksAlong, grid[2] - z))
     for (uint32_t y = 0; y < grid[1]; y += std::min(kMostBlocksAlong, grid[1] - y)) {
       args->first[1] = y;
       args->first[2] = z;
       const Outcome got =
-          gpu_.driver.launch(kernel.function, grid[0], std::min(kMostBlocksAlong, grid[1] - y),
+          gpu_.driver.launch(kernel.function, blocks_x, std::min(kMostBlocksAlong, grid[1] - y),
                              std::min(kMostBlocksAlong, grid[2] - z), threads, 1, 1,
                              kernel.shared_bytes, stream_, pointers, nullptr);
       if (!got.ok()) return failed(got);

@@ -8,6 +8,8 @@
 #include <llvm/CodeGen/AtomicExpandUtils.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
+#include "codegen/llvm/blocks.hpp"
+
 
 namespace vyre::codegen {
 
@@ -69,6 +71,8 @@ void NvptxKernel::run() {
     return;
   }
   bind_buffers();
+  // Of a launch that was given up some blocks may not have begun.
+  if (const Cost cost = estimated_cost(program_, 1); cost.guessed || cost.lane > kLongLane) ask();
   if (several()) {
     emit_several();
   } else {

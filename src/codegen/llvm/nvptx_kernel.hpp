@@ -16,6 +16,8 @@ namespace vyre::codegen {
 
 // Units of work between two looks at whether to go on.
 inline constexpr uint32_t kTripsPerPoll = 1U << 14;
+// Lanes that take longer look before they begin; in about a nanosecond of a processor.
+inline constexpr double kLongLane = 1000;
 inline constexpr unsigned kPtxGlobalSpace = 1;
 inline constexpr unsigned kPtxSharedSpace = 3;
 // Named by the language's rules, not by a warp: a subgroup is that many lanes in their order.
@@ -119,6 +121,8 @@ class NvptxKernel : public Environment {
   llvm::Function* internal_function(const char* name, llvm::Type* result,
                                     llvm::ArrayRef<llvm::Type*> parameters);
   llvm::Function* barrier_function();
+  llvm::Value* given_up();
+  void ask();
   llvm::Function* stop_function();
   void record(device::KernelStop::Kind kind, SiteRef site, uint16_t memory, llvm::Value* lane,
               llvm::Value* value, llvm::Value* index);

@@ -211,6 +211,18 @@ void NvptxKernel::out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Val
   record(KernelStop::Kind::OutOfBounds, site, memory.argument, lane, memory.length, index);
 }
 
+llvm::Value* NvptxKernel::given_up() {
+  llvm::Value* const cancel = b_.CreateLoad(
+      b_.getInt32Ty(), byte_address(b_, control_, offsetof(GpuControl, cancel)), true);
+  return b_.CreateICmpNE(cancel, b_.getInt32(0));
+}
+
+void NvptxKernel::ask() {
+  llvm::BasicBlock* const on = block("on");
+  b_.CreateCondBr(given_up(), leave_, on);
+  b_.SetInsertPoint(on);
+}
+
 void NvptxKernel::poll(SiteRef site, uint32_t weight) {
   llvm::Type* const word = b_.getInt32Ty();
   llvm::Value* const left = b_.CreateSub(b_.CreateLoad(word, polls_left_), b_.getInt32(weight));
@@ -223,9 +235,7 @@ void NvptxKernel::poll(SiteRef site, uint32_t weight) {
                   md.createBranchWeights(1, kTripsPerPoll));
   b_.SetInsertPoint(ask);
   b_.CreateStore(b_.getInt32(kTripsPerPoll), polls_left_);
-  llvm::Value* const cancel =
-      b_.CreateLoad(word, byte_address(b_, control_, offsetof(GpuControl, cancel)), true);
-  b_.CreateCondBr(b_.CreateICmpNE(cancel, b_.getInt32(0)), stop, on);
+  b_.CreateCondBr(given_up(), stop, on);
   b_.SetInsertPoint(stop);
   // All lanes come here, and one is enough.
   llvm::BasicBlock* const first = block("give_up_first");

@@ -107,6 +107,8 @@ Error explain_place(const Phases& phases, const KernelStop& stop) {
           memory = load->memory, index = load->index;
         else if (const auto* atomic = std::get_if<Atomic>(&p[place->at.expr]))
           memory = atomic->memory, index = atomic->index;
+        else if (const auto* uniform = std::get_if<UniformLoad>(&p[place->at.expr]))
+          memory = uniform->memory, index = uniform->index;
       } else if (const auto* store = std::get_if<Store>(&p[place->at.stmt])) {
         memory = store->memory, index = store->index;
       } else if (const auto* copy = std::get_if<AsyncCopy>(&p[place->at.stmt])) {
