@@ -71,6 +71,7 @@ Result<void> Cuda::start() {
   }
   const Current current(gpu_);
   if (auto ok = current.check(); !ok) return ok;
+  if (auto ok = parts_.memory.open(); !ok) return ok;
   if (auto ok = parts_.flights.open(); !ok) return ok;
   return gpu_.check(gpu_.driver.stream_create(&transfers_, kStreamNonBlocking), "making a stream");
 }
@@ -86,7 +87,7 @@ void Cuda::stop() noexcept {
       std::ignore = gpu_.driver.stream_destroy(std::exchange(transfers_, nullptr));
     parts_.compare.clear();
     parts_.code.clear();
-    parts_.memory.clear();
+    parts_.memory.close();
   }
   std::ignore = gpu_.driver.context_release(gpu_.number);
   gpu_.context = nullptr;
@@ -111,7 +112,14 @@ Result<Handle> Cuda::do_allocate(uint64_t bytes, Memory kind) {
 
 void Cuda::do_release(Handle handle) noexcept {
   const Current current(gpu_);
-  if (!parts_.memory.release(handle)) parts_.code.release(handle);
+  const auto block = parts_.memory.take(handle);
+  if (!block) {
+    parts_.code.release(handle);
+    return;
+  }
+  // The driver would wait without a look at time limits.
+  if (parts_.memory.waits(*block)) parts_.flights.settle();
+  parts_.memory.free(*block);
 }
 
 Result<void> Cuda::do_transfer(std::span<const Transfer> transfers) {
@@ -180,6 +188,12 @@ Result<Ticket> Cuda::do_submit(const Submission& submission) {
   (*flight)->completion.timings.enqueue_ns = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
   parts_.flights.submitted(**flight, stream);
+  // A device that is lost is told at once; what else goes wrong in the work, by wait.
+  if ((*flight)->error && (*flight)->error->code == ErrorCode::DeviceLost) {
+    Error lost = std::move(*(*flight)->error);
+    parts_.flights.drop(**flight);
+    return std::unexpected(std::move(lost));
+  }
   return ticket;
 }
 
@@ -196,10 +210,11 @@ Result<void> Cuda::do_recover() {
   if (started) started = start();
   if (started) return started;
   stop();
+  const std::string& why = started.error().message;
   return std::unexpected(
-      error(ErrorCode::DeviceLost,
-            fmt::format("device `{}` does not come back: {} Fix: restart the process", info().id,
-                        started.error().message)));
+      error(ErrorCode::Unavailable,
+            fmt::format("device `{}` does not come back: {}. Fix: restart the process", info().id,
+                        why.substr(0, why.find(". Fix: ")))));
 }
 
 }  // namespace

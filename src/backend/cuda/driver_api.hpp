@@ -22,6 +22,7 @@ using FunctionHandle = struct FunctionOpaque*;
 using StreamHandle = struct StreamOpaque*;
 using EventHandle = struct EventOpaque*;
 using LinkHandle = struct LinkOpaque*;
+using PoolHandle = struct PoolOpaque*;
 
 // Only those that something is decided by; the driver has names for all of them.
 namespace status {
@@ -74,7 +75,19 @@ enum class DeviceAttribute : int {
   RegistersPerMultiprocessor = 82,
   CooperativeLaunch = 95,
   SharedBytesPerBlockOptIn = 97,
+  MemoryPools = 115,
 };
+struct PoolProperties {
+  int allocation = 1;  // physical memory that stays where it is
+  int handles = 0;
+  int location = 1;  // a device
+  int device = 0;
+  void* security = nullptr;
+  size_t most_bytes = 0;
+  unsigned char reserved[56] = {};
+};
+static_assert(sizeof(PoolProperties) == 88);
+inline constexpr int kPoolReleaseThreshold = 4;
 inline constexpr int kFunctionMaxDynamicSharedBytes = 8;
 inline constexpr int kJitInfoLog = 3;
 inline constexpr int kJitInfoLogBytes = 4;
@@ -108,6 +121,12 @@ inline constexpr unsigned kStreamNonBlocking = 1;
   X(memory_info, "cuMemGetInfo_v2", size_t*, size_t*)                                                \
   X(memory_allocate, "cuMemAlloc_v2", DeviceAddress*, size_t)                                        \
   X(memory_free, "cuMemFree_v2", DeviceAddress)                                                      \
+  X(pool_create, "cuMemPoolCreate", PoolHandle*, const PoolProperties*)                              \
+  X(pool_destroy, "cuMemPoolDestroy", PoolHandle)                                                    \
+  X(pool_set_attribute, "cuMemPoolSetAttribute", PoolHandle, int, void*)                             \
+  X(pool_trim, "cuMemPoolTrimTo", PoolHandle, size_t)                                                \
+  X(pool_allocate, "cuMemAllocFromPoolAsync", DeviceAddress*, size_t, PoolHandle, StreamHandle)      \
+  X(pool_free, "cuMemFreeAsync", DeviceAddress, StreamHandle)                                        \
   X(host_allocate, "cuMemHostAlloc", void**, size_t, unsigned)                                       \
   X(host_free, "cuMemFreeHost", void*)                                                               \
   X(host_address, "cuMemHostGetDevicePointer_v2", DeviceAddress*, void*, unsigned)                   \

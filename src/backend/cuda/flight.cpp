@@ -251,6 +251,19 @@ Result<bool> Flights::wait_for(EventHandle event, Deadline until) {
   }
 }
 
+void Flights::settle() noexcept {
+  const auto runs = [&] {
+    const std::scoped_lock lock(mutex_);
+    return std::ranges::any_of(flights_, [&](const std::unique_ptr<Flight>& flight) {
+      return flight->submitted && gpu_.driver.event_query(flight->done).status == status::kNotReady;
+    });
+  };
+  while (runs()) {
+    watch(Clock::now());
+    std::this_thread::sleep_for(kShortSleep);
+  }
+}
+
 // ---- the end
 
 Result<Completion> Flights::wait(Ticket ticket, Deadline deadline) {

@@ -94,6 +94,8 @@ class Flights {
   void close() noexcept;
 
   Result<Flight*> begin(const device::Submission& submission);
+  // Of a submission that was refused.
+  void drop(Flight& flight) { retire(flight, false); }
   // `stream` goes on when they are done; those that were waited for are.
   Result<void> after(StreamHandle stream, std::span<const device::Ticket> tickets);
 
@@ -111,6 +113,9 @@ class Flights {
 
   // After the last step. The flight may be waited for.
   void submitted(Flight& flight, StreamHandle stream);
+
+  // Until nothing runs.
+  void settle() noexcept;
 
   Result<device::Completion> wait(device::Ticket ticket, device::Deadline deadline);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/memory.hpp"
 
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace vyre::backend::cuda {
 
@@ -14,14 +16,64 @@ constexpr uint64_t kRow = 16;
 
 }  // namespace
 
+Result<void> DeviceMemory::open() {
+  constexpr std::string_view kDoing = "making a pool of memory";
+  int pools = 0;
+  if (auto ok = gpu_.check(
+          gpu_.driver.device_attribute(&pools, DeviceAttribute::MemoryPools, gpu_.number), kDoing);
+      !ok)
+    return ok;
+  if (pools == 0) return {};
+  if (auto ok = gpu_.check(gpu_.driver.stream_create(&stream_, kStreamNonBlocking), kDoing); !ok)
+    return ok;
+  const PoolProperties properties{.device = gpu_.number};
+  if (auto ok = gpu_.check(gpu_.driver.pool_create(&pool_, &properties), kDoing); !ok) {
+    pool_ = nullptr;
+    return ok;
+  }
+  uint64_t keep = ~uint64_t{0};  // what is freed serves the next buffers
+  return gpu_.check(gpu_.driver.pool_set_attribute(pool_, kPoolReleaseThreshold, &keep), kDoing);
+}
+
+void DeviceMemory::close() noexcept {
+  for (const auto& [handle, block] : blocks_) free(block);
+  blocks_.clear();
+  if (stream_ != nullptr) {
+    if (pool_ != nullptr) std::ignore = gpu_.driver.pool_destroy(std::exchange(pool_, nullptr));
+    std::ignore = gpu_.driver.stream_destroy(std::exchange(stream_, nullptr));
+  }
+}
+
+Result<DeviceAddress> DeviceMemory::allocate_on_device(uint64_t bytes) {
+  DeviceAddress address = 0;
+  Outcome got;
+  if (pool_ == nullptr) {
+    got = gpu_.driver.memory_allocate(&address, bytes);
+  } else {
+    got = gpu_.driver.pool_allocate(&address, bytes, pool_, stream_);
+    // What the pool keeps may be in the wrong pieces.
+    if (got.status == status::kOutOfMemory && gpu_.driver.pool_trim(pool_, 0).ok())
+      got = gpu_.driver.pool_allocate(&address, bytes, pool_, stream_);
+  }
+  if (!got.ok()) return std::unexpected(gpu_.allocation_failed(got, bytes));
+  if (pool_ == nullptr) return address;
+  // Other streams may use it only when this one has come so far.
+  if (const Outcome there = gpu_.driver.stream_synchronize(stream_); !there.ok()) {
+    std::ignore = gpu_.driver.pool_free(address, stream_);
+    return std::unexpected(gpu_.allocation_failed(there, bytes));
+  }
+  return address;
+}
+
 Result<Handle> DeviceMemory::allocate(uint64_t bytes, Memory kind) {
   const Handle handle = new_handle();
   Block block{.bytes = bytes};
   if (bytes != 0) {
     const uint64_t rounded = (bytes + kRow - 1) / kRow * kRow;
     if (kind == Memory::Device) {
-      if (const Outcome got = gpu_.driver.memory_allocate(&block.address, rounded); !got.ok())
-        return std::unexpected(gpu_.allocation_failed(got, bytes));
+      auto address = allocate_on_device(rounded);
+      if (!address) return std::unexpected(std::move(address.error()));
+      block.address = *address;
     } else {
       void* host = nullptr;
       if (const Outcome got =
@@ -48,27 +100,19 @@ Result<Handle> DeviceMemory::allocate(uint64_t bytes, Memory kind) {
 void DeviceMemory::free(const Block& block) noexcept {
   if (block.host != nullptr)
     std::ignore = gpu_.driver.host_free(block.host);
+  else if (block.address != 0 && pool_ != nullptr)
+    std::ignore = gpu_.driver.pool_free(block.address, stream_);
   else if (block.address != 0)
     std::ignore = gpu_.driver.memory_free(block.address);
 }
 
-bool DeviceMemory::release(Handle handle) noexcept {
-  Block freed;
-  {
-    const std::scoped_lock lock(mutex_);
-    const auto row = blocks_.find(handle.value);
-    if (row == blocks_.end()) return false;
-    freed = row->second;
-    blocks_.erase(row);
-  }
-  free(freed);
-  return true;
-}
-
-void DeviceMemory::clear() noexcept {
+std::optional<DeviceMemory::Block> DeviceMemory::take(Handle handle) noexcept {
   const std::scoped_lock lock(mutex_);
-  for (const auto& [handle, block] : blocks_) free(block);
-  blocks_.clear();
+  const auto row = blocks_.find(handle.value);
+  if (row == blocks_.end()) return std::nullopt;
+  const Block taken = row->second;
+  blocks_.erase(row);
+  return taken;
 }
 
 DeviceMemory::Block DeviceMemory::find(Handle handle) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers by handle. Memory of the device comes from the driver piece by piece; that of the host is
-// pinned and has an address of the device too. Any thread may call anything; the context is
+// Buffers by handle. Memory of the device comes from a pool, which keeps what is freed and does not
+// wait for kernels; where the device has no pools, from the driver piece by piece. That of the host
+// is pinned and has an address of the device too. Any thread may call anything; the context is
 // current.
 #pragma once
 
@@ -27,11 +28,19 @@ class DeviceMemory {
 
   explicit DeviceMemory(const Gpu& gpu) : gpu_(gpu) {}
 
+  Result<void> open();
+  // Frees everything.
+  void close() noexcept;
+
   // DeviceOutOfMemory, with what was asked for and what there is.
   Result<device::Handle> allocate(uint64_t bytes, device::Memory kind);
-  // False: no memory of this one.
-  bool release(device::Handle handle) noexcept;
-  void clear() noexcept;
+  // Nothing: no memory of this one. Else the caller frees it.
+  std::optional<Block> take(device::Handle handle) noexcept;
+  // Whether the driver lets all work of the device end before it frees the block.
+  [[nodiscard]] bool waits(const Block& block) const {
+    return block.bytes != 0 && (block.host != nullptr || pool_ == nullptr);
+  }
+  void free(const Block& block) noexcept;
   // For code too: handles are 1, 2, 3 and so on, and are never used again.
   device::Handle new_handle() { return {next_.fetch_add(1, std::memory_order_relaxed)}; }
 
@@ -39,9 +48,11 @@ class DeviceMemory {
   [[nodiscard]] Block find(device::Handle handle) const;
 
  private:
-  void free(const Block& block) noexcept;
+  Result<DeviceAddress> allocate_on_device(uint64_t bytes);
 
   const Gpu& gpu_;
+  StreamHandle stream_ = nullptr;  // of the pool
+  PoolHandle pool_ = nullptr;      // none: the device has no pools
   std::atomic<uint64_t> next_ = 1;
   mutable std::mutex mutex_;
   std::unordered_map<uint64_t, Block> blocks_;

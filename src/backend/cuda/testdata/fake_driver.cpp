@@ -144,6 +144,7 @@ class Fake final : public FakeCuda {
             .current = g_current.size(),
             .memory = memory.size(),
             .host_memory = host_memory.size(),
+            .pools = pools,
             .modules = modules.size(),
             .links = links.size(),
             .streams = streams.size(),
@@ -169,6 +170,10 @@ class Fake final : public FakeCuda {
     const std::scoped_lock lock(mutex_);
     if (sticky_ == 0) sticky_ = status;
   }
+  Status broken() {
+    const std::scoped_lock lock(mutex_);
+    return sticky_;
+  }
   void mend() {
     const std::scoped_lock lock(mutex_);
     if (!settings.stays_broken) sticky_ = 0;
@@ -183,6 +188,26 @@ class Fake final : public FakeCuda {
     }
     if (kernel)
       if (const Status failed = kernel(launch); failed != 0) lose(failed);
+  }
+  Status allocate(DeviceAddress* address, size_t bytes) {
+    if (bytes == 0) return status::kInvalidValue;
+    const std::scoped_lock lock(mutex_);
+    if (bytes > settings.memory_bytes - memory_used) return status::kOutOfMemory;
+    void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    std::memset(made, 0xA5, bytes);
+    *address = reinterpret_cast<DeviceAddress>(made);
+    memory[*address] = bytes;
+    memory_used += bytes;
+    return 0;
+  }
+  bool free(DeviceAddress address) {
+    const std::scoped_lock lock(mutex_);
+    const auto row = memory.find(address);
+    if (row == memory.end()) return false;
+    memory_used -= row->second;
+    memory.erase(row);
+    std::free(reinterpret_cast<void*>(address));
+    return true;
   }
   // Whether all these bytes are memory of the device, or pinned.
   bool is_memory(uint64_t address, size_t bytes, bool only_pinned = false) {
@@ -230,6 +255,7 @@ class Fake final : public FakeCuda {
   FakeSettings settings;
   uint64_t retained = 0;
   uint64_t memory_used = 0;
+  uint64_t pools = 0;
   std::map<uint64_t, size_t> memory;
   std::map<uint64_t, size_t> host_memory;
   std::unordered_map<void*, std::shared_ptr<FakeModule>> modules;
@@ -425,25 +451,46 @@ Status cuMemGetInfo_v2(size_t* available, size_t* total) {
 }
 Status cuMemAlloc_v2(DeviceAddress* address, size_t bytes) {
   VYRE_ENTER("cuMemAlloc_v2");
-  if (bytes == 0) return status::kInvalidValue;
-  const std::scoped_lock lock(fake().mutex_);
-  if (bytes > fake().settings.memory_bytes - fake().memory_used) return status::kOutOfMemory;
-  void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  std::memset(made, 0xA5, bytes);
-  *address = reinterpret_cast<DeviceAddress>(made);
-  fake().memory[*address] = bytes;
-  fake().memory_used += bytes;
-  return 0;
+  return fake().allocate(address, bytes);
 }
 Status cuMemFree_v2(DeviceAddress address) {
   const Status failed = fake().enter("cuMemFree_v2");
   fake().synchronize();
+  return fake().free(address) ? failed : status::kInvalidValue;
+}
+Status cuMemPoolCreate(PoolHandle* pool, const PoolProperties* properties) {
+  VYRE_ENTER("cuMemPoolCreate");
+  if (properties->allocation != 1 || properties->location != 1) return status::kInvalidValue;
   const std::scoped_lock lock(fake().mutex_);
-  const auto row = fake().memory.find(address);
-  if (row == fake().memory.end()) return status::kInvalidValue;
-  fake().memory_used -= row->second;
-  fake().memory.erase(row);
-  std::free(reinterpret_cast<void*>(address));
+  ++fake().pools;
+  *pool = reinterpret_cast<PoolHandle>(&fake().pools);
+  return 0;
+}
+Status cuMemPoolDestroy(PoolHandle) {
+  const Status failed = fake().enter("cuMemPoolDestroy");
+  const std::scoped_lock lock(fake().mutex_);
+  --fake().pools;
+  return failed;
+}
+Status cuMemPoolSetAttribute(PoolHandle, int attribute, void*) {
+  VYRE_ENTER("cuMemPoolSetAttribute");
+  return attribute == kPoolReleaseThreshold ? 0 : status::kInvalidValue;
+}
+Status cuMemPoolTrimTo(PoolHandle, size_t) {
+  VYRE_ENTER("cuMemPoolTrimTo");
+  return 0;
+}
+Status cuMemAllocFromPoolAsync(DeviceAddress* address, size_t bytes, PoolHandle pool,
+                               StreamHandle stream) {
+  VYRE_ENTER("cuMemAllocFromPoolAsync");
+  if (pool == nullptr || !fake().find(fake().streams, stream)) return status::kInvalidHandle;
+  return fake().allocate(address, bytes);
+}
+Status cuMemFreeAsync(DeviceAddress address, StreamHandle stream) {
+  const Status failed = fake().enter("cuMemFreeAsync");
+  const auto on = fake().find(fake().streams, stream);
+  if (!on) return status::kInvalidHandle;
+  on->add([=] { fake().free(address); });
   return failed;
 }
 Status cuMemHostAlloc(void** address, size_t bytes, unsigned) {
@@ -603,7 +650,7 @@ Status cuStreamSynchronize(StreamHandle stream) {
   const auto on = fake().find(fake().streams, stream);
   if (!on) return status::kInvalidHandle;
   on->synchronize();
-  return 0;
+  return fake().broken();
 }
 Status cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
   VYRE_ENTER("cuStreamWaitEvent");
@@ -644,8 +691,11 @@ Status cuEventQuery(EventHandle event) {
   VYRE_ENTER("cuEventQuery");
   const auto e = fake().find(fake().events, event);
   if (!e) return status::kInvalidHandle;
-  const std::scoped_lock lock(e->mutex);
-  return e->happened == e->recorded ? 0 : status::kNotReady;
+  {
+    const std::scoped_lock lock(e->mutex);
+    if (e->happened != e->recorded) return status::kNotReady;
+  }
+  return fake().broken();  // by what came before it
 }
 Status cuEventSynchronize(EventHandle event) {
   VYRE_ENTER("cuEventSynchronize");

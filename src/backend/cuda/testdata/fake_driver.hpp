@@ -19,7 +19,7 @@ struct FakeLaunch {
   uint32_t block[3] = {};
   uint32_t shared_bytes = 0;
   bool cooperative = false;
-  std::vector<std::byte> parameters;  // of the one parameter by value
+  std::vector<std::byte> parameters = {};  // of the one parameter by value
 };
 
 struct FakeLive {
@@ -27,6 +27,7 @@ struct FakeLive {
   uint64_t current = 0;  // contexts that this thread has pushed
   uint64_t memory = 0;
   uint64_t host_memory = 0;
+  uint64_t pools = 0;
   uint64_t modules = 0;
   uint64_t links = 0;
   uint64_t streams = 0;
@@ -37,9 +38,9 @@ struct FakeLive {
 struct FakeSettings {
   int driver_version = 12040;
   std::vector<std::string> devices = {"Fake GPU"};
-  std::map<int, int> attributes = {{16, 4}, {36, 1000},     {37, 256},     {38, 1 << 20},
-                                   {75, 9}, {76, 0},        {81, 1 << 17}, {82, 65536},
-                                   {95, 1}, {97, 227 << 10}};
+  std::map<int, int> attributes = {{16, 4}, {36, 1000},      {37, 256},     {38, 1 << 20},
+                                   {75, 9}, {76, 0},         {81, 1 << 17}, {82, 65536},
+                                   {95, 1}, {97, 227 << 10}, {115, 1}};
   uint64_t memory_bytes = uint64_t{1} << 30;
   int blocks_per_multiprocessor = 2;
   bool stays_broken = false;  // a reset of the context does not help
