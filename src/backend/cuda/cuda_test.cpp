@@ -60,6 +60,20 @@ TEST_F(CudaTest, TooMuchMemoryIsAnErrorWithBothNumbers) {
   EXPECT_EQ(huge.error().code, ErrorCode::LimitExceeded);
 }
 
+TEST_F(CudaTest, DevicesWithoutPoolsAllocateFromTheDriver) {
+  cuda::FakeSettings settings;
+  settings.attributes[115] = 0;
+  settings.memory_bytes = 1 << 20;
+  fake_cuda().reset(settings);
+  open();
+  EXPECT_EQ(fake_cuda().live().pools, 0u);
+  bind({{1, 2, 3}});
+  EXPECT_THAT(read(0), ElementsAre(1, 2, 3));
+  EXPECT_THAT(device_->allocate(2 << 20).error().message, HasSubstr("from cuMemAlloc_v2"));
+  buffers_.clear();
+  EXPECT_EQ(fake_cuda().live().memory, 0u);
+}
+
 TEST_F(CudaTest, TransfersOutsideABufferAreRefused) {
   open();
   const Buffer a = *device_->allocate(8);

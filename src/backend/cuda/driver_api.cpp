@@ -94,7 +94,8 @@ std::string_view fix_of(ErrorCode code) {
 
 std::expected<const Driver*, std::string> find_driver() {
   static std::mutex g_mutex;
-  static std::map<std::string, LoadedDriver> g_drivers;
+  // Never destroyed: devices may be closed when the program ends.
+  static auto& g_drivers = *new std::map<std::string, LoadedDriver>;
   const char* const other = std::getenv(kDriverVariable);
   const std::string path = other != nullptr && *other != 0 ? other : kDriverLibrary;
   const std::scoped_lock lock(g_mutex);

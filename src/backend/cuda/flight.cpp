@@ -5,10 +5,7 @@
 #include <cstring>
 #include <thread>
 #include <tuple>
-
-#include <fmt/format.h>
-
-#include "device/host_steps.hpp"
+#include <utility>
 
 namespace vyre::backend::cuda {
 
@@ -22,15 +19,6 @@ constexpr auto kSpin = 50us;
 constexpr auto kShortSleep = 20us;
 constexpr auto kLongSleep = 200us;
 constexpr uint64_t kStagingAlign = 16;
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
-
-uint64_t ns_of(Clock::time_point time) {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
-}
 
 }  // namespace
 
@@ -84,6 +72,7 @@ void Flights::destroy(Flight& flight) noexcept {
     std::ignore = gpu_.driver.host_free(std::exchange(flight.staging, nullptr));
   flight.timers.clear();
   flight.areas.clear();
+  flight.used_controls = 0;
   flight.clearing = false;
 }
 
@@ -106,6 +95,8 @@ Result<Flight*> Flights::begin(const Submission& submission) {
     flight->ticket = {next_ticket_++};
   }
   auto ready = make(*flight);
+  // Launches before it that nobody asked for stops may have left some.
+  if (ready && flight->checked) ready = clear_controls(*flight);
   if (ready && flight->timing) ready = start_clock(*flight);
   if (ready) return flight;
   retire(*flight, false);
@@ -116,12 +107,17 @@ Result<void> Flights::after(StreamHandle stream, std::span<const Ticket> tickets
   // Under the lock, so that nobody takes the event for another submission meanwhile.
   const std::scoped_lock lock(mutex_);
   for (const Ticket ticket : tickets)
-    for (const auto& other : flights_)
-      if (other->ticket == ticket && other->submitted)
+    for (const auto& other : flights_) {
+      if (other->ticket != ticket) continue;
+      if (other->submitted) {
         if (auto ok = gpu_.check(gpu_.driver.stream_wait(stream, other->done, 0),
                                  "waiting for other work");
             !ok)
           return ok;
+      } else if (other->end.load(std::memory_order_relaxed) != Flight::End::Over && other->error) {
+        return std::unexpected(*other->error);  // nothing tells when it is over
+      }
+    }
   return {};
 }
 
@@ -264,123 +260,10 @@ void Flights::settle() noexcept {
   }
 }
 
-// ---- the end
-
-Result<Completion> Flights::wait(Ticket ticket, Deadline deadline) {
-  const Clock::time_point begin = Clock::now();
-  Flight* flight = nullptr;
-  {
-    const std::scoped_lock lock(mutex_);
-    for (const auto& f : flights_)
-      if (ticket != Ticket{} && f->ticket == ticket) flight = f.get();
-  }
-  if (flight == nullptr)
-    return std::unexpected(error(ErrorCode::Internal,
-                                 fmt::format("ticket {} is waited for, but there is no such work. "
-                                             "Fix: report this as a bug of the driver",
-                                             ticket.value)));
-  Result<Completion> result;
-  if (flight->submitted) {
-    const auto done = wait_for(flight->done, deadline);
-    if (done && !*done)
-      return std::unexpected(
-          error(ErrorCode::Timeout, fmt::format("the work of ticket {} on device `{}` is not done "
-                                                "yet. Fix: wait for it again, or longer",
-                                                ticket.value, gpu_.info.id)));
-    if (done) {
-      result = finish(*flight);
-    } else {
-      // Of several launches nobody knows which one it was.
-      if (flight->failed_step != nullptr && flight->launches.size() == 1)
-        *flight->failed_step = flight->launches[0].step;
-      result = std::unexpected(done.error());
-    }
-  } else {
-    // Nothing tells when it is over but the whole device.
-    std::ignore = gpu_.driver.context_synchronize();
-    result = std::unexpected(std::move(*flight->error));
-  }
-  const bool reuse = flight->submitted && (result || result.error().code != ErrorCode::DeviceLost);
-  retire(*flight, reuse);
-  if (result) result->timings.wait_ns = ns_of(Clock::now()) - ns_of(begin);
-  return result;
-}
-
-Result<Completion> Flights::finish(Flight& flight) {
-  if (flight.error) return std::unexpected(std::move(*flight.error));
-  const bool stopped = flight.end.load(std::memory_order_acquire) != Flight::End::None;
-  std::vector<KernelStop> stops;
-  if (!flight.launches.empty() && (stopped || flight.checked)) {
-    auto read = read_stops(flight);
-    if (!read) return std::unexpected(std::move(read.error()));
-    stops = std::move(*read);
-  }
-  if (stopped) return std::unexpected(stopped_error(flight, stops));
-  if (auto ok = take_stops(flight, stops); !ok) return std::unexpected(std::move(ok.error()));
-  for (const Flight::HostCopy& copy : flight.to_host) std::memcpy(copy.to, copy.from, copy.bytes);
-  if (auto ok = take_times(flight); !ok) return std::unexpected(std::move(ok.error()));
-  return std::move(flight.completion);
-}
-
-Result<std::vector<KernelStop>> Flights::read_stops(const Flight& flight) {
-  constexpr std::string_view kDoing = "reading a control block";
-  std::vector<GpuControl> controls(flight.launches.size());
-  for (size_t first = 0; first < controls.size(); first += kAreaControls) {
-    const size_t count = std::min<size_t>(controls.size() - first, kAreaControls);
-    if (auto ok = gpu_.check(
-            gpu_.driver.copy_to_host(&controls[first], flight.areas[first / kAreaControls],
-                                     count * sizeof(GpuControl), control_stream_),
-            kDoing);
-        !ok)
-      return std::unexpected(std::move(ok.error()));
-  }
-  if (auto ok = gpu_.check(gpu_.driver.stream_synchronize(control_stream_), kDoing); !ok)
-    return std::unexpected(std::move(ok.error()));
-  std::vector<KernelStop> stops;
-  stops.reserve(controls.size());
-  for (const GpuControl& control : controls) stops.push_back(control.stop);
-  return stops;
-}
-
-// The first launch that was given up is the one that ran; those behind it did not get far.
-Error Flights::stopped_error(Flight& flight, std::span<const KernelStop> stops) {
-  uint32_t step = flight.step;
-  std::optional<Error> why;
-  for (size_t i = 0; i < stops.size() && !why; ++i) {
-    if (stops[i].kind != KernelStop::Kind::Loop) continue;
-    const Flight::Launched& launch = flight.launches[i];
-    step = launch.step;
-    const Entry& entry = launch.code->kernels[launch.entry].entry;
-    if (!entry.explain) break;
-    why = entry.explain(stops[i]);
-  }
-  if (flight.failed_step != nullptr) *flight.failed_step = step;
-  if (why) return std::move(*why);
-  return flight.end.load(std::memory_order_relaxed) == Flight::End::Cancelled
-             ? cancelled_error()
-             : out_of_time_error(step, flight.steps);
-}
-
-Result<void> Flights::take_stops(Flight& flight, std::span<const KernelStop> stops) {
-  auto& first = flight.completion.lane_stop;
-  for (size_t i = 0; i < stops.size(); ++i) {
-    const KernelStop& stop = stops[i];
-    if (stop.kind == KernelStop::Kind::None) continue;
-    const Flight::Launched& launch = flight.launches[i];
-    const Entry& entry = launch.code->kernels[launch.entry].entry;
-    if (!entry.whole && first && first->lane <= stop.lane) continue;
-    Error why = entry.explain ? entry.explain(stop) : unexplained_error(entry, stop);
-    if (entry.whole) {
-      if (flight.failed_step != nullptr) *flight.failed_step = launch.step;
-      return std::unexpected(std::move(why));
-    }
-    first = {.lane = stop.lane, .error = std::move(why)};
-  }
-  return {};
-}
+// ---- afterwards
 
 void Flights::retire(Flight& flight, bool reuse) {
-  bool dirty = false;  // only these ever write to a control
+  bool dirty = false;  // the others write nothing that an unchecked launch would mind
   {
     // From here on nobody else touches the flight.
     const std::scoped_lock lock(mutex_);
@@ -388,7 +271,8 @@ void Flights::retire(Flight& flight, bool reuse) {
     dirty = end != Flight::End::None || flight.checked || flight.cooperative;
     flight.submitted = false;
   }
-  if (reuse && dirty && !flight.launches.empty()) reuse = clear_controls(flight).has_value();
+  flight.used_controls = std::max(flight.used_controls, flight.launches.size());
+  if (reuse && dirty) reuse = clear_controls(flight).has_value();
   if (!reuse) destroy(flight);
   const std::scoped_lock lock(mutex_);
   flight.cancel = nullptr;
@@ -408,7 +292,8 @@ void Flights::retire(Flight& flight, bool reuse) {
 
 Result<void> Flights::clear_controls(Flight& flight) {
   constexpr std::string_view kDoing = "clearing a control block";
-  const size_t used = flight.launches.size();
+  const size_t used = std::exchange(flight.used_controls, 0);
+  if (used == 0) return {};
   for (size_t first = 0; first < used; first += kAreaControls) {
     const size_t count = std::min<size_t>(used - first, kAreaControls);
     if (auto ok =
@@ -421,55 +306,6 @@ Result<void> Flights::clear_controls(Flight& flight) {
   if (auto ok = gpu_.check(gpu_.driver.event_record(flight.cleared, control_stream_), kDoing); !ok)
     return ok;
   flight.clearing = true;
-  return {};
-}
-
-// ---- times
-
-// The first timer is the one all others are measured from; it has happened when this returns.
-Result<void> Flights::start_clock(Flight& flight) {
-  const auto first = timer(flight, control_stream_);
-  if (!first) return std::unexpected(first.error());
-  if (auto ok = gpu_.check(gpu_.driver.event_synchronize(*first), "reading the clock"); !ok)
-    return ok;
-  flight.base_ns = ns_of(Clock::now());
-  return {};
-}
-
-Result<EventHandle> Flights::timer(Flight& flight, StreamHandle stream) {
-  if (flight.timers_used == flight.timers.size()) {
-    EventHandle made = nullptr;
-    if (auto ok = gpu_.check(gpu_.driver.event_create(&made, kEventDefault), "making a timer"); !ok)
-      return std::unexpected(std::move(ok.error()));
-    flight.timers.push_back(made);
-  }
-  const EventHandle timer = flight.timers[flight.timers_used++];
-  if (auto ok = gpu_.check(gpu_.driver.event_record(timer, stream), "recording a timer"); !ok)
-    return std::unexpected(std::move(ok.error()));
-  return timer;
-}
-
-Result<void> Flights::take_times(Flight& flight) {
-  if (!flight.timing) return {};
-  uint64_t device_ns = 0;
-  for (const Flight::StepEvents& step : flight.times) {
-    float begin_ms = 0;
-    float end_ms = 0;
-    for (const auto& [to, event] : {std::pair{&begin_ms, step.begin}, {&end_ms, step.end}})
-      if (auto ok =
-              gpu_.check(gpu_.driver.event_elapsed(to, flight.timers[0], event), "reading a timer");
-          !ok)
-        return ok;
-    const auto at = [&](float ms) {
-      return flight.base_ns + static_cast<uint64_t>(std::max(double{ms}, 0.0) * 1e6);
-    };
-    flight.completion.steps.push_back({.step = step.step,
-                                       .begin_ns = at(begin_ms),
-                                       .end_ns = std::max(at(end_ms), at(begin_ms))});
-    if (step.launch)
-      device_ns += flight.completion.steps.back().end_ns - flight.completion.steps.back().begin_ns;
-  }
-  flight.completion.timings.device_ns = device_ns;
   return {};
 }
 

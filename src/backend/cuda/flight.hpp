@@ -55,6 +55,7 @@ struct Flight {
   EventHandle cleared = nullptr;  // when all controls are zeros
   bool clearing = false;          // `cleared` is recorded and may not have happened
   std::vector<DeviceAddress> areas;
+  size_t used_controls = 0;      // that may not be zeros any more
   std::byte* staging = nullptr;  // pinned
   std::vector<EventHandle> timers;
 

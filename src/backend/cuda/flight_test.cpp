@@ -215,6 +215,23 @@ TEST_F(CudaFlight, WhoeverWaitsLooksAfterAll) {
   EXPECT_THAT(done.error().message, HasSubstr("site 8"));
 }
 
+// The driver frees pinned memory when nothing runs any more.
+TEST_F(CudaFlight, SoDoesWhoeverFreesPinnedMemory) {
+  open();
+  bind({{1}});
+  endless(kOne, 8);
+  Buffer pinned = *device_->allocate(4, Memory::Staging);
+  const auto first = submit({launch(kOne)}, {.deadline = Clock::now() + 20ms});
+  ASSERT_TRUE(first);
+  await_running();
+  const Buffer other = *device_->allocate(4);
+  { const Buffer freed = *device_->allocate(4); }  // which does not have to wait
+  pinned.free();
+  const auto done = device_->wait(*first);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("site 8"));
+}
+
 // The cancel word is not lost when the work has not begun yet.
 TEST_F(CudaFlight, WorkBehindOtherWorkCanBeStopped) {
   open();
@@ -276,6 +293,21 @@ TEST_F(CudaFlight, TheSmallestLaneOutOfBoundsIsTold) {
   EXPECT_EQ(done->launches, 3u);
   fake_cuda().on_kernel("vyre_entry_0", [](const cuda::FakeLaunch&) { return 0; });
   EXPECT_FALSE(run(steps, {.checked = true})->lane_stop);
+}
+
+// A stop that nobody asked for is not taken for one of a later submission.
+TEST_F(CudaFlight, OldStopsAreForgotten) {
+  open();
+  bind({{1}});
+  fake_cuda().on_kernel("vyre_entry_0", [](const cuda::FakeLaunch& x) {
+    Parameters(x).control().stop = {.kind = KernelStop::Kind::Trap, .lane = 1};
+    return 0;
+  });
+  const std::vector<Step> many(70, launch(kOne));
+  EXPECT_FALSE(run(many)->lane_stop);
+  fake_cuda().on_kernel("vyre_entry_0", [](const cuda::FakeLaunch&) { return 0; });
+  EXPECT_FALSE(run({launch(kOne)})->lane_stop);
+  EXPECT_FALSE(run(many, {.checked = true})->lane_stop);
 }
 
 // ---- times

@@ -438,13 +438,14 @@ Status cuCtxPopCurrent_v2(ContextHandle* context) {
   return failed;
 }
 Status cuCtxSynchronize() {
-  VYRE_ENTER("cuCtxSynchronize");
+  const Status failed = fake().enter("cuCtxSynchronize");
   fake().synchronize();
-  return 0;
+  return failed;
 }
 
 Status cuMemGetInfo_v2(size_t* available, size_t* total) {
   VYRE_ENTER("cuMemGetInfo_v2");
+  const std::scoped_lock lock(fake().mutex_);
   *total = fake().settings.memory_bytes;
   *available = *total - fake().memory_used;
   return 0;
@@ -488,6 +489,7 @@ Status cuMemAllocFromPoolAsync(DeviceAddress* address, size_t bytes, PoolHandle 
 }
 Status cuMemFreeAsync(DeviceAddress address, StreamHandle stream) {
   const Status failed = fake().enter("cuMemFreeAsync");
+  if (fake().broken() != 0) fake().synchronize();  // nothing runs on a device that is lost
   const auto on = fake().find(fake().streams, stream);
   if (!on) return status::kInvalidHandle;
   on->add([=] { fake().free(address); });
