@@ -95,8 +95,8 @@ class Flights {
   void close() noexcept;
 
   Result<Flight*> begin(const device::Submission& submission);
-  // Of a submission that was refused.
-  void drop(Flight& flight) { retire(flight, false); }
+  // Of a submission that was refused because the device is lost.
+  void drop(Flight& flight);
   // `stream` goes on when they are done; those that were waited for are.
   Result<void> after(StreamHandle stream, std::span<const device::Ticket> tickets);
 
@@ -136,6 +136,8 @@ class Flights {
   Error stopped_error(Flight& flight, std::span<const device::KernelStop> stops);
   // The error of a program that no plan looks after, if a lane of it has stopped.
   static Result<void> take_stops(Flight& flight, std::span<const device::KernelStop> stops);
+  // Which step has lost the device, if there is no doubt.
+  static void blame_launch(const Flight& flight);
   Result<void> take_times(Flight& flight);
   // Ends the flight; what it holds serves the next one unless something is wrong with it.
   void retire(Flight& flight, bool reuse);

@@ -53,9 +53,7 @@ Result<Completion> Flights::wait(Ticket ticket, Deadline deadline) {
     } else {
       // Nobody is to free what the work still uses.
       std::ignore = gpu_.driver.context_synchronize();
-      // Of several launches nobody knows which one it was.
-      if (flight->failed_step != nullptr && flight->launches.size() == 1)
-        *flight->failed_step = flight->launches[0].step;
+      blame_launch(*flight);
       result = std::unexpected(done.error());
     }
   } else {
@@ -67,6 +65,17 @@ Result<Completion> Flights::wait(Ticket ticket, Deadline deadline) {
   retire(*flight, reuse);
   if (result) result->timings.wait_ns = ns_of(Clock::now()) - ns_of(begin);
   return result;
+}
+
+// Calls tell of errors that are not their own. Of several launches nobody knows which one it was.
+void Flights::blame_launch(const Flight& flight) {
+  if (flight.failed_step != nullptr && flight.launches.size() == 1)
+    *flight.failed_step = flight.launches[0].step;
+}
+
+void Flights::drop(Flight& flight) {
+  blame_launch(flight);
+  retire(flight, false);
 }
 
 Result<Completion> Flights::finish(Flight& flight) {

@@ -356,9 +356,15 @@ TEST_F(CudaFlight, TimesAreMeasuredWhereTheyAreWanted) {
 TEST_F(CudaFlight, AKernelThatBreaksTheContextLosesTheDevice) {
   open();
   bind({{1}});
-  fake_cuda().on_kernel("vyre_entry_0", [](const cuda::FakeLaunch&) { return 700; });
+  fake_cuda().on_kernel("vyre_entry_0", [this](const cuda::FakeLaunch&) {
+    while (!go_) std::this_thread::yield();
+    return 700;
+  });
   uint32_t failed_step = 9;
-  const auto lost = run({SetWord{.to = word(0)}, launch(kOne)}, {.failed_step = &failed_step});
+  const auto ticket = submit({SetWord{.to = word(0)}, launch(kOne)}, {.failed_step = &failed_step});
+  ASSERT_TRUE(ticket);
+  go_ = true;
+  const auto lost = device_->wait(*ticket);
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, ErrorCode::DeviceLost);
   EXPECT_THAT(lost.error().message,
