@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "backend/cuda/fake_test.hpp"
@@ -180,10 +181,90 @@ TEST_F(CudaTest, ExitsEndASubmission) {
   EXPECT_EQ(go(false, 3).exited_at, std::nullopt);
 }
 
-TEST_F(CudaTest, LoopsAreLeftToTheDriver) {
+// Words: 0 counts down, 1 counts launches, 2 to 4 are results, 5 a limit.
+TEST_F(CudaTest, LoopsAreSteps) {
   open();
-  bind({{3, 0}});
-  EXPECT_THAT(failure({Repeat{.body_steps = 0, .most = 3}}), HasSubstr("Unsupported"));
+  fake_cuda().on_kernel("vyre_entry_0", [](const cuda::FakeLaunch& x) {
+    uint32_t* const words = Parameters(x).words(0);
+    if (words[0] != 0) --words[0];
+    ++words[1];
+    return 0;
+  });
+  const Step body = launch(kOne);
+  bind({{5, 0, 9, 9, 100, 2}});
+  const auto again = [&](Words words, const std::vector<Step>& steps) {
+    const Transfer start = to_device(buffers_[0].whole(), words.data());
+    EXPECT_TRUE(device_->transfer({&start, 1}));
+    std::vector<Step> all = steps;
+    for (Step& step : all)
+      if (std::holds_alternative<Launch>(step)) step = launch(kOne);
+    expect_runs(all);
+    return read(0);
+  };
+  // Until nothing is left; at most; at most what memory says; none at all.
+  EXPECT_THAT(again({5, 0, 9, 9, 100, 2}, {Repeat{.body_steps = 1,
+                                                  .most = 50,
+                                                  .until_zero = word(0),
+                                                  .result = word(2),
+                                                  .total = word(4)},
+                                           body}),
+              ElementsAre(0, 1, 1, 1, 101, 2));  // the word is 1 at the start
+  EXPECT_THAT(again({5, 0, 9, 9, 100, 2},
+                    {Repeat{.body_steps = 1, .most = 3, .result = word(2)}, body}),
+              ElementsAre(2, 3, 3, 0, 100, 2));
+  EXPECT_THAT(again({5, 0, 9, 9, 100, 2},
+                    {Repeat{.body_steps = 1, .most_from = word(5), .result = word(2)}, body}),
+              ElementsAre(3, 2, 2, 0, 100, 2));
+  EXPECT_THAT(again({5, 0, 9, 9, 100, 2}, {Repeat{.body_steps = 1,
+                                                  .most = 0,
+                                                  .until_zero = word(0),
+                                                  .result = word(2),
+                                                  .total = word(4)},
+                                           body}),
+              ElementsAre(1, 0, 0, 0, 100, 2));
+  EXPECT_THAT(again({5, 0, 9, 9, 100, 2},
+                    {While{.condition_steps = 1, .body_steps = 1, .word = word(0)}, body,
+                     SetWord{.to = word(2), .value = 7}}),
+              ElementsAre(0, 5, 7, 9, 100, 2));
+  for (const uint32_t which : {0U, 1U})
+    EXPECT_THAT(again({which, 0, 9, 9, 100, 2},
+                      {Branch{.then_steps = 1, .else_steps = 2, .word = word(0)}, body,
+                       SetWord{.to = word(2), .value = 7}, SetWord{.to = word(3), .value = 8},
+                       SetWord{.to = word(4), .value = 1}}),
+                which != 0 ? ElementsAre(0, 1, 9, 9, 1, 2) : ElementsAre(0, 0, 7, 8, 1, 2));
+}
+
+// However many launches a loop makes, they take turns with few controls.
+TEST_F(CudaTest, LongLoopsNeedNoMemory) {
+  open();
+  bind({{0, 0}});
+  std::set<uint64_t> controls;
+  fake_cuda().on_kernel("vyre_entry_0", [&](const cuda::FakeLaunch& x) {
+    const Parameters p(x);
+    controls.insert(p.args.control);
+    p.words(0)[0] = ++p.words(0)[1] < 1000 ? 1 : 0;
+    return 0;
+  });
+  const auto done =
+      run({Repeat{.body_steps = 1, .most = 5000, .until_zero = word(0)}, launch(kOne)});
+  ASSERT_TRUE(done) << to_string(done.error());
+  EXPECT_EQ(done->launches, 1000u);
+  EXPECT_THAT(read(0), ElementsAre(0, 1000));
+  EXPECT_EQ(controls.size(), 1u);
+}
+
+TEST_F(CudaTest, EndlessLoopsEndAtTheLimit) {
+  open();
+  bind({{1, 0}});
+  fake_cuda().on_kernel("vyre_entry_0", [](const cuda::FakeLaunch&) { return 0; });
+  for (const bool launches : {true, false}) {
+    std::vector<Step> steps = {
+        While{.condition_steps = 0, .body_steps = launches ? 1U : 0U, .word = word(0)}};
+    if (launches) steps.emplace_back(launch(kOne));
+    Submission limited;
+    limited.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
+    EXPECT_THAT(failure(steps, limited), HasSubstr("Timeout"));
+  }
 }
 
 // ---- code
@@ -291,6 +372,64 @@ TEST_F(CudaTest, KernelsGetTheirArguments) {
   EXPECT_NE(second.args.control, first.args.control);  // each launch has its own
 }
 
+// Threads with several lanes: as many blocks as it takes for the lanes of a row.
+TEST_F(CudaTest, BlocksOfSeveralWorkgroups) {
+  open();
+  Artifact artifact = fake_artifact();
+  artifact.entries[kOne].lanes_per_thread = 4;
+  artifact.entries[kOne].block_threads = 256;
+  auto loaded = device_->load(artifact);
+  ASSERT_TRUE(loaded) << to_string(loaded.error());
+  code_ = std::move(*loaded);
+  bind({Words(1)});
+  expect_runs({launch(kOne, {128, 3, 1}), launch(kOne, {129, 1, 2})});
+  const auto launches = fake_cuda().launches();
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_THAT(launches[0].block, ElementsAre(256, 1, 1));
+  EXPECT_THAT(launches[0].grid, ElementsAre(1, 3, 1));
+  EXPECT_THAT(launches[1].grid, ElementsAre(2, 1, 2));
+  EXPECT_THAT(Parameters(launches[1]).args.grid, ElementsAre(129, 1, 2));
+}
+
+// A program that no plan looks after fails with what its lanes tell, checked or not.
+TEST_F(CudaTest, TrapsOfWholeProgramsAreErrors) {
+  open();
+  Artifact artifact = fake_artifact();
+  artifact.entries[kOne].program = std::make_shared<const check::CheckedProgram>(
+      oracle::checked_program(oracle::grid_program("inout a : u32[];", "trap(1, 2);", 8, 2)));
+  artifact.entries[kOne].whole = true;
+  auto loaded = device_->load(artifact);
+  ASSERT_TRUE(loaded) << to_string(loaded.error());
+  code_ = std::move(*loaded);
+  bind({Words(1)});
+  fake_cuda().on_kernel("vyre_entry_0", [](const cuda::FakeLaunch& x) {
+    Parameters(x).control().stop = {.kind = KernelStop::Kind::Trap, .site = 7, .lane = 3};
+    return 0;
+  });
+  uint32_t step = 99;
+  Submission submission;
+  submission.failed_step = &step;
+  EXPECT_THAT(failure({SetWord{.to = word(0), .value = 1}, launch(kOne)}, submission),
+              HasSubstr("site 7 lane 3"));
+  EXPECT_EQ(step, 1u);
+}
+
+// Lanes that walk along would be waited for in vain: nothing of it fits.
+TEST_F(CudaTest, SubgroupsOfLanesThatWalkAlongNeverFit) {
+  open();
+  Artifact artifact = fake_artifact();
+  artifact.entries[kBarrier].program = std::make_shared<const check::CheckedProgram>(
+      oracle::checked_program(oracle::grid_program(
+          "inout a : u32[];", "var live = true; a[gid.x] = subgroup_add(1u32);", 8, 2)));
+  auto loaded = device_->load(artifact);
+  ASSERT_TRUE(loaded) << to_string(loaded.error());
+  EXPECT_GT(loaded->max_resident_groups(kBarrier), 0u);
+  artifact.entries[kBarrier].live = ir::LocalId{0};
+  loaded = device_->load(artifact);
+  ASSERT_TRUE(loaded) << to_string(loaded.error());
+  EXPECT_EQ(loaded->max_resident_groups(kBarrier), 0u);
+}
+
 TEST_F(CudaTest, ControlsAreZerosForEveryLaunch) {
   open();
   bind({Words(1)});
@@ -359,10 +498,11 @@ TEST_F(CudaTest, BarriersInsideAreCooperative) {
   EXPECT_THAT(failure({launch(kBarrier, {9, 1, 1})}), HasSubstr("CooperativeResidencyExceeded"));
   Launch plain = launch(kOne, {9, 1, 1});
   EXPECT_EQ(failure({plain}), "");
+  // Blocks that do not wait for each other need not be there at once.
   plain.cooperative = true;
-  EXPECT_THAT(failure({plain}), HasSubstr("9 workgroups have to run at once"));
-  plain.blocks = 4;  // every block is one workgroup
-  EXPECT_THAT(failure({plain}), HasSubstr("9 workgroups have to run at once"));
+  plain.blocks = 4;
+  EXPECT_EQ(failure({plain}), "");
+  EXPECT_FALSE(fake_cuda().launches().back().cooperative);
 }
 
 TEST_F(CudaTest, GridsComeFromMemory) {

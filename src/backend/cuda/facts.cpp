@@ -55,7 +55,7 @@ Capabilities capabilities_of(Questions& ask) {
       c.storage_16bit = c.i64 = c.f64 = c.i64_atomics = c.f32_atomic_add = c.indirect =
           c.trap_propagation = c.mul_hi = c.strict_f32 = c.f32_subnormals = c.exact_fma =
               c.exact_division = c.exact_sqrt = c.exact_conversions = true;
-  c.resident_buffers = c.host_split = true;
+  c.device_loops = c.resident_buffers = c.host_split = true;
   c.cooperative_grid_barrier = ask(DeviceAttribute::CooperativeLaunch) != 0;
   // A workgroup is one row of threads, whatever its shape is, and a large grid is several launches.
   c.max_workgroup_size = {1024, 1024, 1024};

@@ -15,9 +15,10 @@ using namespace std::chrono_literals;
 namespace {
 
 // A short kernel is over before a sleep would be.
-constexpr auto kSpin = 50us;
+constexpr auto kSpin = 4ms;
+constexpr auto kLook = 20us;  // between two looks at the time limits
 constexpr auto kShortSleep = 20us;
-constexpr auto kLongSleep = 200us;
+constexpr auto kLongSleep = 500us;
 constexpr uint64_t kStagingAlign = 16;
 
 }  // namespace
@@ -161,6 +162,15 @@ Result<DeviceAddress> Flights::control(Flight& flight, StreamHandle stream,
   return flight.areas[index / kAreaControls] + index % kAreaControls * sizeof(GpuControl);
 }
 
+void Flights::recycle(Flight& flight) {
+  // Who stops the flight counts on them.
+  const std::scoped_lock lock(mutex_);
+  if (flight.checked || flight.cooperative || flight.end.load(std::memory_order_relaxed) != Flight::End::None)
+    return;
+  flight.used_controls = std::max(flight.used_controls, flight.launches.size());
+  flight.launches.clear();
+}
+
 Result<std::byte*> Flights::stage(Flight& flight, uint64_t bytes) {
   if (flight.staging == nullptr) {
     void* staging = nullptr;
@@ -235,15 +245,21 @@ void Flights::stop(Flight& flight, Flight::End end) {
 
 Result<bool> Flights::wait_for(EventHandle event, Deadline until) {
   const Clock::time_point begin = Clock::now();
+  Clock::time_point looked = begin;
   for (;;) {
     const Outcome asked = gpu_.driver.event_query(event);
     if (asked.ok()) return true;
     if (asked.status != status::kNotReady) return std::unexpected(gpu_.failed(asked, "work"));
     const Clock::time_point now = Clock::now();
     if (now >= until) return false;
-    watch(now);
-    if (now - begin < kSpin) continue;
-    std::this_thread::sleep_for(now - begin < 20 * kSpin ? kShortSleep : kLongSleep);
+    if (now - looked >= kLook) {
+      watch(now);
+      looked = now;
+    }
+    const auto waited = now - begin;
+    if (waited < kSpin) continue;
+    // Long enough to be cheap, and short against what it has taken so far.
+    std::this_thread::sleep_for(std::min<Clock::duration>(waited / 64, kLongSleep));
   }
 }
 

@@ -103,6 +103,8 @@ class Flights {
   // For one launch. 0: the submission was stopped, and there are to be no more.
   Result<DeviceAddress> control(Flight& flight, StreamHandle stream, const Flight::Launched& launch,
                                 bool cooperative);
+  // All launches so far are over, and their controls may serve others.
+  void recycle(Flight& flight);
   // Pinned bytes that live as long as the submission; null: there are not so many.
   Result<std::byte*> stage(Flight& flight, uint64_t bytes);
   // Until all that was given to the stream is done. False: the submission was stopped.

@@ -37,17 +37,110 @@ Result<bool> going_on(Result<void> done) {
 }  // namespace
 
 void Run::run() {
-  for (uint32_t i = 0; i < submission_.steps.size(); ++i) {
+  auto done = list(0, static_cast<uint32_t>(submission_.steps.size()));
+  if (done) return;
+  if (submission_.failed_step != nullptr) *submission_.failed_step = flight_.step;
+  flight_.error = std::move(done.error());
+}
+
+Result<bool> Run::list(uint32_t first, uint32_t last) {
+  for (uint32_t i = first; i < last;) {
     flight_.step = i;
-    if (parts_.flights.look_at(flight_)) return;
-    auto more = step(submission_.steps[i]);
-    if (more && *more) continue;
-    if (!more) {
-      if (submission_.failed_step != nullptr) *submission_.failed_step = i;
-      flight_.error = std::move(more.error());
+    if (parts_.flights.look_at(flight_)) return false;
+    const Step& next = submission_.steps[i];
+    uint32_t owned = 0;
+    Result<bool> more = true;
+    if (const auto* loop = std::get_if<While>(&next)) {
+      owned = loop->condition_steps + loop->body_steps;
+      more = repeat_while(*loop, i);
+    } else if (const auto* passes = std::get_if<Repeat>(&next)) {
+      owned = passes->body_steps;
+      more = repeat(*passes, i);
+    } else if (const auto* branch = std::get_if<Branch>(&next)) {
+      owned = branch->then_steps + branch->else_steps;
+      more = choose(*branch, i);
+    } else {
+      more = step(next);
     }
-    return;
+    if (!more || !*more) return more;
+    i += 1 + owned;
   }
+  return true;
+}
+
+// ---- loops, of which the host decides whether they go on: a word comes back each time
+
+Result<std::optional<uint32_t>> Run::word(const Word& word) {
+  auto at = read({word.buffer, word.offset, 4});
+  if (!at) return pass_on(at);
+  if (*at == nullptr) return std::nullopt;
+  uint32_t value = 0;
+  std::memcpy(&value, *at, 4);
+  // All launches so far are over.
+  parts_.flights.recycle(flight_);
+  return value;
+}
+
+Result<bool> Run::repeat_while(const While& x, uint32_t at) {
+  const uint32_t body = at + 1 + x.condition_steps;
+  for (;;) {
+    if (auto more = list(at + 1, body); !more || !*more) return more;
+    flight_.step = at;
+    auto value = word(x.word);
+    if (!value) return pass_on(value);
+    if (!*value) return false;
+    if (**value == 0) return true;
+    if (auto more = list(body, body + x.body_steps); !more || !*more) return more;
+    flight_.step = at;
+    if (parts_.flights.look_at(flight_)) return false;  // also if no step is in it
+  }
+}
+
+Result<bool> Run::repeat(const Repeat& x, uint32_t at) {
+  uint32_t most = x.most;
+  if (x.most_from) {
+    auto value = word(*x.most_from);
+    if (!value) return pass_on(value);
+    if (!*value) return false;
+    most = **value;
+  }
+  if (x.until_zero)
+    if (auto ok = set({*x.until_zero, 1}); !ok) return ok;
+  uint32_t passes = 0;
+  bool converged = false;
+  while (passes < most && !converged) {
+    if (auto more = list(at + 1, at + 1 + x.body_steps); !more || !*more) return more;
+    ++passes;
+    flight_.step = at;
+    if (x.until_zero) {
+      auto value = word(*x.until_zero);
+      if (!value) return pass_on(value);
+      if (!*value) return false;
+      converged = **value == 0;
+    }
+    if (parts_.flights.look_at(flight_)) return false;
+  }
+  if (x.result) {
+    if (auto ok = set({*x.result, passes}); !ok) return ok;
+    if (auto ok = set({{x.result->buffer, x.result->offset + 4}, converged ? 1U : 0U}); !ok)
+      return ok;
+  }
+  if (x.total) {
+    auto value = word(*x.total);
+    if (!value) return pass_on(value);
+    if (!*value) return false;
+    if (auto ok = set({*x.total, **value + passes}); !ok) return ok;
+  }
+  return true;
+}
+
+Result<bool> Run::choose(const Branch& x, uint32_t at) {
+  auto value = word(x.word);
+  if (!value) return pass_on(value);
+  if (!*value) return false;
+  const bool then = **value != 0;
+  const uint32_t from = then ? at + 1 : at + 1 + x.then_steps;
+  return list(from, from + (then ? x.then_steps : x.else_steps));
 }
 
 Result<bool> Run::step(const Step& step) {
@@ -63,7 +156,7 @@ Result<bool> Run::step(const Step& step) {
       [&](const Fill& x) { return fill(x); }, [&](const SetWord& x) { return set(x); },
       [&](const Compare& x) { return compare(x); }, [&](const Transfer& x) { return transfer(x); },
       [&](const Exit& x) { return exit(x); },
-      // Refused before they come here: device_loops is false.
+      // Those have their own steps.
       [](const While&) -> Result<bool> { return true; },
       [](const Repeat&) -> Result<bool> { return true; },
       [](const Branch&) -> Result<bool> { return true; });
@@ -230,7 +323,9 @@ Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, 
   auto* const args =
       new (parameters) GpuArgs{.grid = {grid[0], grid[1], grid[2]}, .control = *control};
   void* pointers[] = {parameters};
-  const unsigned threads = kernel.threads;
+  const uint64_t lanes = kernel.entry.lanes_per_thread;
+  const unsigned threads =
+      lanes > 1 ? kernel.threads : x.workgroup[0] * x.workgroup[1] * x.workgroup[2];
   const auto failed = [&](const Outcome& outcome) {
     return std::unexpected(
         gpu_.failed(outcome, fmt::format("a launch of `{}`", kernel.entry.name)));
@@ -243,7 +338,7 @@ Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, 
     return true;
   }
   uint32_t blocks_x = grid[0];
-  if (const uint64_t lanes = kernel.entry.lanes_per_thread; lanes > 1) {
+  if (lanes > 1) {
     const uint64_t row = uint64_t{grid[0]} * x.workgroup[0];
     blocks_x = static_cast<uint32_t>((row + lanes * threads - 1) / (lanes * threads));
   }

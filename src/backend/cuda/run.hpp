@@ -39,6 +39,10 @@ class Run {
   static constexpr uint64_t kStagedBytes = 64U << 10;
 
   // False: the submission ends here, at an exit or because it was stopped.
+  Result<bool> list(uint32_t first, uint32_t last);
+  Result<bool> repeat_while(const device::While& loop, uint32_t at);
+  Result<bool> repeat(const device::Repeat& loop, uint32_t at);
+  Result<bool> choose(const device::Branch& branch, uint32_t at);
   Result<bool> step(const device::Step& step);
   Result<bool> launch(const device::Launch& launch);
   Result<bool> copy(const device::Copy& copy);
@@ -52,6 +56,7 @@ class Run {
   // What memory holds now, up to 16 bytes of it, in pinned memory. Null: the submission was
   // stopped.
   Result<const std::byte*> read(const device::Region& region);
+  Result<std::optional<uint32_t>> word(const device::Word& word);
   Result<bool> start(const Kernel& kernel, const Flight::Launched& launched,
                      const device::Launch& launch, const device::Axes& grid);
   Result<void> bind(const Kernel& kernel, const device::Launch& launch, const device::Axes& grid,

@@ -181,6 +181,9 @@ class BlockEmitter : public Environment {
   bool ensure_at_least(llvm::Value* offset, llvm::Value* limit) override {
     return hoister_ != nullptr && promises_.at_least(*hoister_, offset, limit);
   }
+  llvm::Value* row_offset(llvm::Value* offset) override {
+    return b_.CreateSExt(offset, b_.getInt64Ty());
+  }
   bool streams(BufferId id, llvm::Value* offset) override {
     const auto known = std::ranges::find(streams_, id, &Stream::buffer);
     if (streaming_) return known != streams_.end();

@@ -98,6 +98,8 @@ class Environment {
   // sure of it before it comes here. False: it cannot, and the caller has to test.
   virtual bool ensure_below(llvm::Value* offset, llvm::Value* limit, bool signed_index) = 0;
   virtual bool ensure_at_least(llvm::Value* offset, llvm::Value* limit) = 0;
+  // Where ensure_below() has said yes: the offset as a signed number of 64 bits.
+  virtual llvm::Value* row_offset(llvm::Value* offset) = 0;
   // Called for an unmasked contiguous store outside of loops; true: write past the caches, the row
   // starts at a multiple of row_align().
   virtual bool streams(ir::BufferId id, llvm::Value* offset) = 0;

@@ -270,8 +270,7 @@ llvm::Value* LaneCode::unmasked_row(const MemoryRef& m, const Val& index, Type i
   }
   // What does not change from block to block comes first, so that it is added once.
   llvm::Type* const element = element_type(m.element, b_.getContext());
-  llvm::Value* const base =
-      b_.CreateGEP(element, m.address, b_.CreateSExt(index.offset, b_.getInt64Ty()));
+  llvm::Value* const base = b_.CreateGEP(element, m.address, env_.row_offset(index.offset));
   return b_.CreateGEP(element, base, env_.wide_start());
 }
 

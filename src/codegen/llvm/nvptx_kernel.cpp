@@ -97,10 +97,56 @@ void NvptxKernel::emit_lanes(uint32_t lanes) {
                  .checked = checked_,
                  .half_conversions = machine_.half_conversions,
                  .jumps_over_accesses = true,
-                 .shared_lines = true,
                  .lanes_are_threads = lanes == 1});
   code.emit(nullptr);
   if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
+}
+
+// Code for all lanes of a thread, and what it relies on.
+struct NvptxKernel::Version {
+  llvm::BasicBlock* start = nullptr;
+  Promises promises;
+};
+
+NvptxKernel::Version NvptxKernel::together(llvm::Value* first, llvm::BasicBlock* before,
+                                           bool aligned) {
+  Hoister hoister(before, *function_);
+  hoister_ = &hoister;
+  promises_.clear();
+  aligned_ = aligned;
+  llvm::BasicBlock* const start = block("together");
+  b_.SetInsertPoint(start);
+  wide_start_ = first;
+  start_ = b_.CreateTrunc(first, b_.getInt32Ty());
+  emit_lanes(shape_.lanes);
+  hoister_ = nullptr;
+  aligned_ = false;
+  return {start, promises_};
+}
+
+// A row starts at a multiple of the thread's lanes and a constant, and neighbours at the same one:
+// LLVM sees what they share and what is aligned.
+llvm::Value* NvptxKernel::row_offset(llvm::Value* offset) {
+  llvm::Type* const wide = b_.getInt64Ty();
+  llvm::Value* const plain = b_.CreateSExt(offset, wide);
+  if (!aligned_ || llvm::isa<llvm::Constant>(offset)) return plain;
+  int64_t constant = 0;
+  llvm::Value* row = offset;
+  while (const auto* op = llvm::dyn_cast<llvm::BinaryOperator>(row)) {
+    const auto* const k = llvm::dyn_cast<llvm::ConstantInt>(op->getOperand(1));
+    if (k == nullptr) break;
+    if (op->getOpcode() == llvm::Instruction::Add)
+      constant += k->getSExtValue();
+    else if (op->getOpcode() == llvm::Instruction::Sub)
+      constant -= k->getSExtValue();
+    else
+      break;
+    row = op->getOperand(0);
+  }
+  llvm::Value* const wide_row = b_.CreateSExt(row, wide);
+  llvm::Value* const start = b_.CreateAnd(wide_row, b_.getInt64(~uint64_t{shape_.lanes - 1}));
+  llvm::Value* const sum = b_.CreateAdd(start, llvm::ConstantInt::getSigned(wide, constant));
+  return promises_.fact(*hoister_, b_.CreateICmpEQ(sum, plain)) ? sum : plain;
 }
 
 // All lanes of the thread together if they are inside of everything, otherwise one after the other:
@@ -117,25 +163,24 @@ void NvptxKernel::emit_several() {
   llvm::Value* const end = b_.CreateMul(b_.CreateZExt(grid_[0], wide),
                                         number(program_.workgroup[0]), "", true, true);
   llvm::BasicBlock* const before = b_.GetInsertBlock();
-  Hoister hoister(before, *function_);
-  hoister_ = &hoister;
-  llvm::BasicBlock* const together = block("together");
-  b_.SetInsertPoint(together);
-  wide_start_ = first;
-  start_ = b_.CreateTrunc(first, b_.getInt32Ty());
-  emit_lanes(shape_.lanes);
-  hoister_ = nullptr;
-
+  // Rows of a plate may start anywhere. Accesses of sixteen bytes may not: where they would be that,
+  // the code is there a second time, for the others.
+  std::vector<Version> versions = {together(first, before, true)};
+  if (versions[0].promises.has_facts()) versions.push_back(together(first, before, false));
   llvm::BasicBlock* const one_by_one = block("one_by_one");
   b_.SetInsertPoint(before);
-  const Promises::Range range = promises_.range(b_, end);
   llvm::MDBuilder md(context_);
-  b_.CreateCondBr(Promises::inside(b_, range, first, shape_.lanes), together, one_by_one,
-                  md.createBranchWeights(1000, 1));
+  for (const Version& version : versions) {
+    llvm::BasicBlock* const otherwise =
+        &version == &versions.back() ? one_by_one : block("not_aligned");
+    const Promises::Range range = version.promises.range(b_, end);
+    b_.CreateCondBr(Promises::inside(b_, range, first, shape_.lanes), version.start, otherwise,
+                    md.createBranchWeights(1000, 1));
+    b_.SetInsertPoint(otherwise);
+  }
 
   llvm::BasicBlock* const lane = block("lane");
   llvm::BasicBlock* const next = block("next_lane");
-  b_.SetInsertPoint(one_by_one);
   llvm::Value* const last = b_.CreateBinaryIntrinsic(
       llvm::Intrinsic::umin, b_.CreateAdd(first, number(shape_.lanes), "", true, true), end);
   b_.CreateCondBr(b_.CreateICmpULT(first, last), lane, exit_);
@@ -216,6 +261,7 @@ void NvptxKernel::declare() {
   for (uint32_t axis = 0; axis < 3; ++axis)
     grid_[axis] = parameter(b_.getInt32Ty(), offsetof(GpuArgs, grid) + 4 * axis);
   control_ = parameter(b_.getPtrTy(kPtxGlobalSpace), offsetof(GpuArgs, control));
+  find_ids();
   polls_left_ = b_.CreateAlloca(b_.getInt32Ty());
   goal_ = b_.CreateAlloca(b_.getInt32Ty());
   b_.CreateStore(b_.getInt32(kTripsPerPoll), polls_left_);
@@ -249,9 +295,6 @@ llvm::Value* NvptxKernel::special(in::ID id, uint32_t below) {
   return call;
 }
 
-llvm::Value* NvptxKernel::lane_in_group() {
-  return special(in::nvvm_read_ptx_sreg_tid_x, threads());
-}
 
 llvm::Value* NvptxKernel::lane_along(uint32_t axis) {
   const auto& size = program_.workgroup;
@@ -264,11 +307,15 @@ llvm::Value* NvptxKernel::lane_along(uint32_t axis) {
   return lane;
 }
 
-llvm::Value* NvptxKernel::group_id(uint32_t axis) {
+// Once, at the start: what is computed from them is then known before everything else.
+void NvptxKernel::find_ids() {
   constexpr std::array kIds = {in::nvvm_read_ptx_sreg_ctaid_x, in::nvvm_read_ptx_sreg_ctaid_y,
                                in::nvvm_read_ptx_sreg_ctaid_z};
-  llvm::Value* const id = special(kIds[axis], axis == 0 ? 0x7FFF'FFFF : 0xFFFF);
-  return b_.CreateAdd(id, parameter(b_.getInt32Ty(), offsetof(GpuArgs, first) + 4 * axis));
+  thread_ = special(in::nvvm_read_ptx_sreg_tid_x, threads());
+  for (uint32_t axis = 0; axis < 3; ++axis)
+    group_[axis] = b_.CreateAdd(
+        special(kIds[axis], axis == 0 ? 0x7FFF'FFFF : 0xFFFF),
+        parameter(b_.getInt32Ty(), offsetof(GpuArgs, first) + 4 * axis));
 }
 
 llvm::Value* NvptxKernel::linear_group() {

@@ -56,6 +56,7 @@ class NvptxKernel : public Environment {
   bool ensure_at_least(llvm::Value* offset, llvm::Value* limit) override {
     return hoister_ != nullptr && promises_.at_least(*hoister_, offset, limit);
   }
+  llvm::Value* row_offset(llvm::Value* offset) override;
   bool streams(ir::BufferId, llvm::Value*) override { return false; }
   void only_lanes(llvm::Value*, llvm::Value*, bool) override {}
   void workgroup_barrier() override;
@@ -75,13 +76,16 @@ class NvptxKernel : public Environment {
   void declare();
   void emit_lanes(uint32_t lanes);
   void emit_several();
+  struct Version;
+  Version together(llvm::Value* first, llvm::BasicBlock* before, bool aligned);
   Val along_x();
   void annotate(const char* what, uint32_t value);
   llvm::Value* parameter(llvm::Type* type, uint64_t offset);
   llvm::Value* special(llvm::Intrinsic::ID id, uint32_t below);
-  llvm::Value* lane_in_group();
+  void find_ids();
+  llvm::Value* lane_in_group() { return thread_; }
+  llvm::Value* group_id(uint32_t axis) { return group_[axis]; }
   llvm::Value* lane_along(uint32_t axis);
-  llvm::Value* group_id(uint32_t axis);
   llvm::Value* linear_group();
   llvm::Value* size_of(uint32_t axis) { return b_.getInt32(program_.workgroup[axis]); }
   [[nodiscard]] uint32_t threads() const { return shape_.threads; }
@@ -148,10 +152,13 @@ class NvptxKernel : public Environment {
   uint32_t lanes_ = 1;
   Hoister* hoister_ = nullptr;
   Promises promises_;
+  bool aligned_ = false;  // rows start at multiples of a thread's lanes
   llvm::Value* shared_ = nullptr;
   llvm::Value* control_ = nullptr;
   llvm::Value* polls_left_ = nullptr;  // variables
   llvm::Value* goal_ = nullptr;
+  llvm::Value* thread_ = nullptr;
+  std::array<llvm::Value*, 3> group_ = {};
   std::array<llvm::Value*, 3> grid_ = {};
   std::vector<MemoryRef> memories_;  // by buffer
 };

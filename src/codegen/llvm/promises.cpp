@@ -22,6 +22,13 @@ bool Promises::at_least(Hoister& hoister, llvm::Value* offset, llvm::Value* limi
   return add(hoister, {.offset = offset, .limit = limit});
 }
 
+bool Promises::fact(Hoister& hoister, llvm::Value* condition) {
+  llvm::Value* const early = hoister.hoist(condition);
+  if (early == nullptr) return false;
+  facts_.push_back(early);
+  return true;
+}
+
 Promises::Range Promises::range(Builder& b, llvm::Value* end) const {
   Range r{.high = end};
   for (const Condition& c : conditions_) {
@@ -42,13 +49,15 @@ Promises::Range Promises::range(Builder& b, llvm::Value* end) const {
     r.low = r.low != nullptr ? b.CreateBinaryIntrinsic(in::smax, r.low, low) : low;
     r.high = b.CreateBinaryIntrinsic(in::smin, r.high, b.CreateSub(above, offset));
   }
+  for (llvm::Value* const fact : facts_)
+    r.facts = r.facts != nullptr ? b.CreateAnd(r.facts, fact) : fact;
   return r;
 }
 
 llvm::Value* Promises::inside(Builder& b, const Range& r, llvm::Value* here, uint32_t lanes) {
-  llvm::Value* const below =
-      b.CreateICmpSLE(b.CreateAdd(here, b.getInt64(lanes), "", true, true), r.high);
-  return r.low != nullptr ? b.CreateAnd(below, b.CreateICmpSGE(here, r.low)) : below;
+  llvm::Value* all = b.CreateICmpSLE(b.CreateAdd(here, b.getInt64(lanes), "", true, true), r.high);
+  if (r.low != nullptr) all = b.CreateAnd(all, b.CreateICmpSGE(here, r.low));
+  return r.facts != nullptr ? b.CreateAnd(all, r.facts) : all;
 }
 
 }  // namespace vyre::codegen

@@ -18,14 +18,19 @@ class Promises {
   // It is not less than the limit anywhere, and does not wrap.
   bool at_least(Hoister& hoister, llvm::Value* offset, llvm::Value* limit);
 
-  void clear() { conditions_.clear(); }
-  [[nodiscard]] bool empty() const { return conditions_.empty(); }
+  // Any other condition (i1).
+  bool fact(Hoister& hoister, llvm::Value* condition);
+
+  void clear() { *this = {}; }
+  [[nodiscard]] bool empty() const { return conditions_.empty() && facts_.empty(); }
+  [[nodiscard]] bool has_facts() const { return !facts_.empty(); }
 
   // The lanes (i64, signed) of those below `end` for which all of it holds; `low` null: from any
   // on.
   struct Range {
     llvm::Value* low = nullptr;
     llvm::Value* high = nullptr;
+    llvm::Value* facts = nullptr;  // null: there are none
   };
   [[nodiscard]] Range range(Builder& b, llvm::Value* end) const;
   // Whether so many lanes from `here` on lie in it.
@@ -40,6 +45,7 @@ class Promises {
   };
   bool add(Hoister& hoister, Condition condition);
   std::vector<Condition> conditions_;
+  std::vector<llvm::Value*> facts_;
 };
 
 }  // namespace vyre::codegen
