@@ -17,7 +17,7 @@ constexpr struct {
   const char* id;
   void (*run)(Bench&);
 } kRows[] = {
-    {"G1", vyre::bench::pass_rows},   {"G2", vyre::bench::stream_rows},
+    {"G1", vyre::bench::pass_rows},     {"G2", vyre::bench::stream_rows},
     {"G4", vyre::bench::dispatch_rows}, {"G8", vyre::bench::graph_rows},
     {"G9", vyre::bench::reduce_rows},
 };
@@ -30,8 +30,9 @@ int main(int argc, char** argv) {
   CLI::App app("Vyre on a GPU against its peers (docs/performance.md)", "bench_cuda");
   std::vector<std::string> ids;
   for (const auto& row : kRows) ids.emplace_back(row.id);
-  app.add_option("--only", options.only, "rows to measure")->delimiter(',')->check(
-      CLI::IsMember(ids));
+  app.add_option("--only", options.only, "rows to measure")
+      ->delimiter(',')
+      ->check(CLI::IsMember(ids));
   app.add_flag("--quick", options.quick, "tiny sizes, three repetitions: whether it all runs");
   app.add_option("--device", options.device, "the device under test")->capture_default_str();
   app.add_option("--json", options.json, "also write the rows to this file");

@@ -25,8 +25,8 @@ struct VyreCudaPeers {
   void (*barriers)(uint32_t blocks, uint32_t threads, uint32_t passes);  // cooperative groups
   void (*host_passes)(uint32_t blocks, uint32_t threads, uint32_t passes);
 
-  void (*launch)(uint32_t* d);        // one small kernel
-  void (*launch_many)(uint32_t* d);   // a hundred, no wait in between
+  void (*launch)(uint32_t* d);       // one small kernel
+  void (*launch_many)(uint32_t* d);  // a hundred, no wait in between
 
   void (*sum)(const uint32_t* d, uint32_t* d_total, uint32_t n);  // CUB
   // Level by level with a flag that the host reads; what vyre runs as one launch.

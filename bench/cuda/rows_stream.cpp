@@ -24,8 +24,7 @@ void stream_rows(Bench& bench) {
                   (p.*member)(da->as<uint32_t>(), db->as<uint32_t>(), d_o->as<uint32_t>(), n);
                 },
                 [=] {
-                  return equal_values<uint32_t>(ours->read<uint32_t>("o"),
-                                                d_o->read<uint32_t>(n));
+                  return equal_values<uint32_t>(ours->read<uint32_t>("o"), d_o->read<uint32_t>(n));
                 }};
       };
     };
@@ -75,17 +74,16 @@ void stream_rows(Bench& bench) {
     auto ours = std::make_shared<Ours>(bench, "bench/cuda/programs/stencil.vyre");
     ours->uniform("size", {side, side}).input("a", a).input("o", std::vector<float>(cells));
     Case c{.ours = [ours] { ours->run(); }};
-    add_peer(c, "nvcc, a lane per thread", "256 threads", Goal::ratio(1.3),
-             [&](const VyreCudaPeers& p) -> Sides {
-               auto da = std::make_shared<PeerBuffer>(p, cells * 4);
-               auto d_o = std::make_shared<PeerBuffer>(p, cells * 4);
-               da->upload(a);
-               return {[=, &p] { p.stencil(da->as<float>(), d_o->as<float>(), side, side); },
-                       [=] {
-                         return equal_values<float>(ours->read<float>("o"),
-                                                    d_o->read<float>(cells));
-                       }};
-             });
+    add_peer(
+        c, "nvcc, a lane per thread", "256 threads", Goal::ratio(1.3),
+        [&](const VyreCudaPeers& p) -> Sides {
+          auto da = std::make_shared<PeerBuffer>(p, cells * 4);
+          auto d_o = std::make_shared<PeerBuffer>(p, cells * 4);
+          da->upload(a);
+          return {
+              [=, &p] { p.stencil(da->as<float>(), d_o->as<float>(), side, side); },
+              [=] { return equal_values<float>(ours->read<float>("o"), d_o->read<float>(cells)); }};
+        });
     add_peer(c, "copy on the device", "same traffic", Goal::ratio(0.83),
              [&](const VyreCudaPeers& p) -> Sides {
                auto from = std::make_shared<PeerBuffer>(p, cells * 4);

@@ -10,6 +10,8 @@
 #include "codegen/codegen.hpp"
 #include "codegen/listing.hpp"
 #include "codegen/llvm/nvptx.hpp"
+#include "vyre/device/buffer.hpp"
+#include "vyre/device/registry.hpp"
 #include "vyre/pipeline/compiler.hpp"
 
 namespace vyre::cli {
@@ -28,7 +30,23 @@ struct Listed {
   size_t segments = 0;
 };
 
-// From the facts that the registry has: what is listed needs no device.
+// What the driver of a GPU makes of its code: the only form that needs the device itself.
+Result<std::string> binary_of(const std::string& device, const codegen::Target& target,
+                              plan::Plan plan, const std::string& program) {
+  auto backend = device::registry().acquire(device);
+  if (!backend) return std::unexpected(backend.error());
+  const auto shared = std::make_shared<const plan::Plan>(std::move(plan));
+  auto code = codegen::emit(target, *shared);
+  if (!code) return std::unexpected(code.error());
+  const auto loaded = (*backend)->load({.format = target.format,
+                                        .code = std::move(*code),
+                                        .entries = codegen::entries_of(shared, program, target)});
+  if (!loaded) return std::unexpected(loaded.error());
+  const auto bytes = loaded->native();
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+// From the facts that the registry has: what else is listed needs no device.
 Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
                     const device::DeviceFacts& facts) {
   // Refuses a workgroup that the program does not allow.
@@ -46,19 +64,22 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
   policy.route = pipeline::first_route(prepared.checked, options.checked, can);
   policy.checked = options.checked;
   policy.workgroup = prepared.workgroup;
-  const auto plan = pipeline::make_plan(prepared.checked, policy, can);
+  auto plan = pipeline::make_plan(prepared.checked, policy, can);
   if (!plan) return std::unexpected(plan.error());
-  auto code = codegen::list_code(listing_named(options.emit),
-                                 {.format = *format,
-                                  .subgroup_size = can.subgroup_size,
-                                  .checked = options.checked,
-                                  .architecture = options.architecture},
-                                 *plan);
+  const codegen::Target target{
+      .format = *format,
+      .subgroup_size = can.subgroup_size,
+      .checked = options.checked,
+      .architecture = options.architecture.empty() ? facts.architecture : options.architecture};
+  const codegen::Listing listing = listing_named(options.emit);
+  const size_t segments = plan->segments.size();
+  const bool binary = listing == codegen::Listing::Cubin && !options.device.empty() &&
+                      can.formats.contains(device::Format::Cubin);
+  auto code = binary ? binary_of(facts.id, target, std::move(*plan), prepared.checked.program.name)
+                     : codegen::list_code(listing, target, *plan);
   if (!code) return std::unexpected(code.error());
-  return Listed{.code = std::move(*code),
-                .format = *format,
-                .route = policy.route,
-                .segments = plan->segments.size()};
+  return Listed{
+      .code = std::move(*code), .format = *format, .route = policy.route, .segments = segments};
 }
 
 std::optional<Failure> misuse(const App& app, const CompileOptions& options) {

@@ -43,7 +43,7 @@ Result<std::string> list_code(Listing listing, const Target& target, const plan:
           ? "`vyre plan FILE --device ID --segments` shows the programs that it gets"
       : target.format == device::Format::Object ? "ask for llvm or asm"
       : target.format == device::Format::Ptx
-          ? "ask for llvm or ptx"
+          ? "ask for llvm or ptx; a cubin is made by the driver of a GPU: --device cuda"
           : "use a build with the code generator of this device, or another device";
   return std::unexpected(Error{
       .code = ErrorCode::Unsupported,

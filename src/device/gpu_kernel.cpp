@@ -21,10 +21,8 @@ uint64_t gpu_shared_bytes(const check::CheckedProgram& program) {
 bool gpu_can_meet(const check::CheckedProgram& program, ir::LocalId live) {
   if (!live.valid()) return true;
   const ir::Program& p = program.program;
-  return std::ranges::none_of(p.exprs,
-                              [](const ir::Expr& e) {
-                                return std::holds_alternative<ir::Subgroup>(e);
-                              }) &&
+  return std::ranges::none_of(
+             p.exprs, [](const ir::Expr& e) { return std::holds_alternative<ir::Subgroup>(e); }) &&
          std::ranges::none_of(p.stmts, [](const ir::Stmt& s) {
            const auto* barrier = std::get_if<ir::Barrier>(&s);
            return barrier != nullptr && barrier->scope == ir::Scope::Subgroup;

@@ -57,8 +57,8 @@ uint64_t gpu_shared_bytes(const check::CheckedProgram& program);
 
 // Whether an entry can be launched at all. Lanes that have ended and only walk along to barriers
 // (`live`) are still threads of their warp but do not come to operations of subgroups, which would
-// wait for them: such a program has to be split at its barriers. A backend says that no workgroup of
-// it fits on the device, and the code of the kernel is empty.
+// wait for them: such a program has to be split at its barriers. A backend says that no workgroup
+// of it fits on the device, and the code of the kernel is empty.
 bool gpu_can_meet(const check::CheckedProgram& program, ir::LocalId live);
 
 }  // namespace vyre::device

@@ -96,5 +96,41 @@ TEST_F(Compile, Ptx) {
   EXPECT_THAT(both.err, HasSubstr("give --device ID, or --arch sm_90"));
 }
 
+// With a driver that is none: its binaries are the PTX that they were made from.
+TEST_F(Compile, ForAGpu) {
+  const Surroundings fake{.environment = {"VYRE_CUDA_LIBRARY=" VYRE_FAKE_CUDA}};
+  const auto with_gpu = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"compile", good_, "--device", "cuda"});
+    return run_vyre(std::move(more), fake);
+  };
+  const Outcome ptx = with_gpu({"--emit", "ptx"});
+  EXPECT_EQ(ptx.exit_code, 0) << ptx.err;
+  EXPECT_THAT(ptx.out, HasSubstr(".target sm_90"));
+  const std::string file = folder_.path("code.cubin");
+  const Outcome cubin = with_gpu({"--emit", "cubin", "-o", file});
+  EXPECT_EQ(cubin.exit_code, 0) << cubin.err;
+  EXPECT_THAT(folder_.read("code.cubin"), HasSubstr(".entry vyre_entry_0("));
+  EXPECT_EQ(with_gpu({"--emit", "asm"}).exit_code, 4);
+  // Without a device there is nobody to make one.
+  const Outcome nobody = compile({"--arch", "sm_80", "--emit", "cubin", "-o", file});
+  EXPECT_EQ(nobody.exit_code, 4);
+  EXPECT_THAT(nobody.err, HasSubstr("--device cuda"));
+
+  const Outcome missing = run_vyre({"compile", good_, "--device", "cuda", "--emit", "ptx"},
+                                   {.environment = {"VYRE_CUDA_LIBRARY=/nonexistent/libcuda.so"}});
+  EXPECT_EQ(missing.exit_code, 4);
+  EXPECT_THAT(missing.err, AllOf(HasSubstr("/nonexistent/libcuda.so"), HasSubstr("Fix:")));
+}
+
+// A GPU is what `auto` takes, and what `devices` and `doctor` show.
+TEST_F(Compile, AGpuIsSeen) {
+  const Surroundings fake{.environment = {"VYRE_CUDA_LIBRARY=" VYRE_FAKE_CUDA}};
+  const Outcome devices = run_vyre({"devices"}, fake);
+  EXPECT_EQ(devices.exit_code, 0) << devices.err;
+  EXPECT_THAT(devices.out, AllOf(HasSubstr("cuda: gpu, Fake GPU"), HasSubstr("formats ptx,cubin")));
+  const Outcome doctor = run_vyre({"doctor"}, fake);
+  EXPECT_THAT(doctor.out, HasSubstr("cuda: gpu, Fake GPU"));
+}
+
 }  // namespace
 }  // namespace vyre::test

@@ -44,8 +44,8 @@ struct Entry {
   // By argument, may be empty: lanes that store to one element have to store the same value. A
   // device may hold the program to it.
   std::vector<bool> agreed = {};
-  // Code for a GPU: a thread runs so many consecutive lanes along x. With more than one, a block has
-  // `block_threads` of them and runs lanes of several workgroups, which have no axes but x;
+  // Code for a GPU: a thread runs so many consecutive lanes along x. With more than one, a block
+  // has `block_threads` of them and runs lanes of several workgroups, which have no axes but x;
   // otherwise a block is a workgroup.
   uint32_t lanes_per_thread = 1;
   uint32_t block_threads = 0;

@@ -21,7 +21,8 @@ struct DeviceFacts {
   std::string id;  // "cuda", "cuda:1"
   Capabilities capabilities = {};
   DeviceProfile profile = {};
-  std::string unusable = {};  // why it cannot be opened; empty: it can, as far as one sees
+  std::string unusable = {};      // why it cannot be opened; empty: it can, as far as one sees
+  std::string architecture = {};  // BackendInfo::architecture
 };
 
 // A backend. Each folder src/backend/<id> defines one function `BackendRow <id>_row()`.

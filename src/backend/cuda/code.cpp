@@ -128,8 +128,8 @@ Result<Kernel> kernel_of(const Gpu& gpu, const Module& module, const Entry& entr
     return std::holds_alternative<ir::Trap>(s);
   });
   int blocks = 0;
-  if (const Outcome got = gpu.driver.occupancy(&blocks, kernel.function,
-                                               static_cast<int>(kernel.threads), shared);
+  if (const Outcome got =
+          gpu.driver.occupancy(&blocks, kernel.function, static_cast<int>(kernel.threads), shared);
       !got.ok())
     return std::unexpected(gpu.failed(got, doing()));
   kernel.resident_groups =

@@ -40,8 +40,8 @@ class Module {
 struct Kernel {
   FunctionHandle function = nullptr;
   uint32_t shared_bytes = 0;  // dynamic, of a block
-  uint32_t threads = 1;   // of a block
-  bool may_stop = false;  // lanes tell of it, also in a submission that is not checked
+  uint32_t threads = 1;       // of a block
+  bool may_stop = false;      // lanes tell of it, also in a submission that is not checked
   uint64_t resident_groups = 0;
   device::Entry entry;
   std::vector<device::KernelArgument> arguments;

@@ -209,9 +209,9 @@ TEST_F(CudaTest, LoopsAreSteps) {
                                                   .total = word(4)},
                                            body}),
               ElementsAre(0, 1, 1, 1, 101, 2));  // the word is 1 at the start
-  EXPECT_THAT(again({5, 0, 9, 9, 100, 2},
-                    {Repeat{.body_steps = 1, .most = 3, .result = word(2)}, body}),
-              ElementsAre(2, 3, 3, 0, 100, 2));
+  EXPECT_THAT(
+      again({5, 0, 9, 9, 100, 2}, {Repeat{.body_steps = 1, .most = 3, .result = word(2)}, body}),
+      ElementsAre(2, 3, 3, 0, 100, 2));
   EXPECT_THAT(again({5, 0, 9, 9, 100, 2},
                     {Repeat{.body_steps = 1, .most_from = word(5), .result = word(2)}, body}),
               ElementsAre(3, 2, 2, 0, 100, 2));
@@ -222,10 +222,10 @@ TEST_F(CudaTest, LoopsAreSteps) {
                                                   .total = word(4)},
                                            body}),
               ElementsAre(1, 0, 0, 0, 100, 2));
-  EXPECT_THAT(again({5, 0, 9, 9, 100, 2},
-                    {While{.condition_steps = 1, .body_steps = 1, .word = word(0)}, body,
-                     SetWord{.to = word(2), .value = 7}}),
-              ElementsAre(0, 5, 7, 9, 100, 2));
+  EXPECT_THAT(
+      again({5, 0, 9, 9, 100, 2}, {While{.condition_steps = 1, .body_steps = 1, .word = word(0)},
+                                   body, SetWord{.to = word(2), .value = 7}}),
+      ElementsAre(0, 5, 7, 9, 100, 2));
   for (const uint32_t which : {0U, 1U})
     EXPECT_THAT(again({which, 0, 9, 9, 100, 2},
                       {Branch{.then_steps = 1, .else_steps = 2, .word = word(0)}, body,
@@ -418,8 +418,8 @@ TEST_F(CudaTest, TrapsOfWholeProgramsAreErrors) {
 TEST_F(CudaTest, SubgroupsOfLanesThatWalkAlongNeverFit) {
   open();
   Artifact artifact = fake_artifact();
-  artifact.entries[kBarrier].program = std::make_shared<const check::CheckedProgram>(
-      oracle::checked_program(oracle::grid_program(
+  artifact.entries[kBarrier].program =
+      std::make_shared<const check::CheckedProgram>(oracle::checked_program(oracle::grid_program(
           "inout a : u32[];", "var live = true; a[gid.x] = subgroup_add(1u32);", 8, 2)));
   auto loaded = device_->load(artifact);
   ASSERT_TRUE(loaded) << to_string(loaded.error());

@@ -165,7 +165,8 @@ Result<DeviceAddress> Flights::control(Flight& flight, StreamHandle stream,
 void Flights::recycle(Flight& flight) {
   // Who stops the flight counts on them.
   const std::scoped_lock lock(mutex_);
-  if (flight.checked || flight.cooperative || flight.end.load(std::memory_order_relaxed) != Flight::End::None)
+  if (flight.checked || flight.cooperative ||
+      flight.end.load(std::memory_order_relaxed) != Flight::End::None)
     return;
   flight.used_controls = std::max(flight.used_controls, flight.launches.size());
   flight.launches.clear();

@@ -225,7 +225,9 @@ TEST_F(CudaFlight, SoDoesWhoeverFreesPinnedMemory) {
   ASSERT_TRUE(first);
   await_running();
   const Buffer other = *device_->allocate(4);
-  { const Buffer freed = *device_->allocate(4); }  // which does not have to wait
+  {
+    const Buffer freed = *device_->allocate(4);
+  }  // which does not have to wait
   pinned.free();
   const auto done = device_->wait(*first);
   ASSERT_FALSE(done);

@@ -21,7 +21,8 @@ BackendRow cuda_row() {
                   all.push_back({.id = std::move(device.info.id),
                                  .capabilities = device.info.capabilities,
                                  .profile = std::move(device.info.profile),
-                                 .unusable = std::move(device.unusable)});
+                                 .unusable = std::move(device.unusable),
+                                 .architecture = std::move(device.info.architecture)});
                 return all;
               },
           .open = [](uint32_t index) { return open_cuda(index); },

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stops of compiled code and what they mean: the numbers of sites, and the errors made of them.
 #include "codegen/llvm/cpu.hpp"
-#include "codegen/llvm/stops.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,6 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "codegen/llvm/code_test.hpp"
+#include "codegen/llvm/stops.hpp"
 
 namespace vyre::codegen {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "codegen/llvm/blocks.hpp"
 
-
 namespace vyre::codegen {
 
 using namespace ir;
@@ -156,15 +155,14 @@ void NvptxKernel::emit_several() {
   const auto number = [&](uint64_t n) { return b_.getInt64(n); };
   // Blocks are counted along x; the last one may go past the end of the grid, and of 32 bits.
   llvm::Value* const block_x = b_.CreateZExt(group_id(0), wide);
-  llvm::Value* const thread =
-      b_.CreateAdd(b_.CreateMul(block_x, number(threads()), "", true, true),
-                   b_.CreateZExt(lane_in_group(), wide), "", true, true);
+  llvm::Value* const thread = b_.CreateAdd(b_.CreateMul(block_x, number(threads()), "", true, true),
+                                           b_.CreateZExt(lane_in_group(), wide), "", true, true);
   llvm::Value* const first = b_.CreateMul(thread, number(shape_.lanes), "", true, true);
-  llvm::Value* const end = b_.CreateMul(b_.CreateZExt(grid_[0], wide),
-                                        number(program_.workgroup[0]), "", true, true);
+  llvm::Value* const end =
+      b_.CreateMul(b_.CreateZExt(grid_[0], wide), number(program_.workgroup[0]), "", true, true);
   llvm::BasicBlock* const before = b_.GetInsertBlock();
-  // Rows of a plate may start anywhere. Accesses of sixteen bytes may not: where they would be that,
-  // the code is there a second time, for the others.
+  // Rows of a plate may start anywhere. Accesses of sixteen bytes may not: where they would be
+  // that, the code is there a second time, for the others.
   std::vector<Version> versions = {together(first, before, true)};
   if (versions[0].promises.has_facts()) versions.push_back(together(first, before, false));
   llvm::BasicBlock* const one_by_one = block("one_by_one");
@@ -239,8 +237,7 @@ Val NvptxKernel::global_lane() {
 // ---- the function
 
 void NvptxKernel::declare() {
-  const uint64_t bytes =
-      sizeof(GpuArgs) + program_.program.buffers.size() * sizeof(KernelBinding);
+  const uint64_t bytes = sizeof(GpuArgs) + program_.program.buffers.size() * sizeof(KernelBinding);
   llvm::Type* const arguments = llvm::ArrayType::get(b_.getInt64Ty(), bytes / 8);
   llvm::FunctionType* const type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
   function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
@@ -295,7 +292,6 @@ llvm::Value* NvptxKernel::special(in::ID id, uint32_t below) {
   return call;
 }
 
-
 llvm::Value* NvptxKernel::lane_along(uint32_t axis) {
   const auto& size = program_.workgroup;
   if (size[axis] == 1) return b_.getInt32(0);
@@ -313,9 +309,8 @@ void NvptxKernel::find_ids() {
                                in::nvvm_read_ptx_sreg_ctaid_z};
   thread_ = special(in::nvvm_read_ptx_sreg_tid_x, threads());
   for (uint32_t axis = 0; axis < 3; ++axis)
-    group_[axis] = b_.CreateAdd(
-        special(kIds[axis], axis == 0 ? 0x7FFF'FFFF : 0xFFFF),
-        parameter(b_.getInt32Ty(), offsetof(GpuArgs, first) + 4 * axis));
+    group_[axis] = b_.CreateAdd(special(kIds[axis], axis == 0 ? 0x7FFF'FFFF : 0xFFFF),
+                                parameter(b_.getInt32Ty(), offsetof(GpuArgs, first) + 4 * axis));
 }
 
 llvm::Value* NvptxKernel::linear_group() {
@@ -330,10 +325,9 @@ void NvptxKernel::bind_buffers() {
   // Its size is given with the launch. All kernels of a module mean the same name.
   llvm::Type* const bytes = llvm::ArrayType::get(b_.getInt8Ty(), 0);
   shared_ = module_.getOrInsertGlobal("vyre_shared", bytes, [&] {
-    auto* const global = llvm::cast<llvm::GlobalVariable>(
-        new llvm::GlobalVariable(module_, bytes, false, llvm::GlobalValue::ExternalLinkage, nullptr,
-                                 "vyre_shared", nullptr, llvm::GlobalValue::NotThreadLocal,
-                                 kPtxSharedSpace));
+    auto* const global = llvm::cast<llvm::GlobalVariable>(new llvm::GlobalVariable(
+        module_, bytes, false, llvm::GlobalValue::ExternalLinkage, nullptr, "vyre_shared", nullptr,
+        llvm::GlobalValue::NotThreadLocal, kPtxSharedSpace));
     global->setAlignment(llvm::Align(device::kGpuSharedRow));
     return global;
   });
@@ -347,9 +341,8 @@ void NvptxKernel::bind_buffers() {
       at += rows_of(i) * device::kGpuSharedRow;
     } else {
       m.address = bound_address(i);
-      m.length = parameter(b_.getInt32Ty(),
-                           sizeof(GpuArgs) + i * sizeof(KernelBinding) +
-                               offsetof(KernelBinding, length));
+      m.length = parameter(b_.getInt32Ty(), sizeof(GpuArgs) + i * sizeof(KernelBinding) +
+                                                offsetof(KernelBinding, length));
       m.invariant = buffers[i].kind == BufferKind::In || buffers[i].kind == BufferKind::Uniform;
     }
     memories_.push_back(m);
@@ -374,9 +367,9 @@ void NvptxKernel::give_scopes() {
 }
 
 llvm::Value* NvptxKernel::bound_address(uint32_t buffer) {
-  auto* const address = llvm::cast<llvm::LoadInst>(
-      parameter(b_.getPtrTy(kPtxGlobalSpace), sizeof(GpuArgs) + buffer * sizeof(KernelBinding) +
-                                                  offsetof(KernelBinding, address)));
+  auto* const address = llvm::cast<llvm::LoadInst>(parameter(
+      b_.getPtrTy(kPtxGlobalSpace),
+      sizeof(GpuArgs) + buffer * sizeof(KernelBinding) + offsetof(KernelBinding, address)));
   address->setMetadata(
       llvm::LLVMContext::MD_align,
       llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(b_.getInt64(256))));

@@ -91,12 +91,12 @@ llvm::Function* NvptxKernel::barrier_function() {
   b_.SetInsertPoint(poll);
   llvm::PHINode* const polls = b_.CreatePHI(word, 2);
   polls->addIncoming(b_.getInt32(1), arrive);
-  llvm::Value* const now = inline_ptx("ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}", word,
-                                      {counter});
+  llvm::Value* const now =
+      inline_ptx("ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}", word, {counter});
   b_.CreateCondBr(b_.CreateICmpSGE(b_.CreateSub(now, goal), b_.getInt32(0)), join, nap);
   b_.SetInsertPoint(nap);
-  llvm::Value* const often = b_.CreateICmpEQ(b_.CreateAnd(polls, b_.getInt32(kPollsPerLook - 1)),
-                                             b_.getInt32(0));
+  llvm::Value* const often =
+      b_.CreateICmpEQ(b_.CreateAnd(polls, b_.getInt32(kPollsPerLook - 1)), b_.getInt32(0));
   b_.CreateCondBr(often, look, rest);
   b_.SetInsertPoint(look);
   llvm::Value* const cancel = b_.CreateLoad(
@@ -108,7 +108,8 @@ llvm::Function* NvptxKernel::barrier_function() {
   b_.CreateBr(poll);
   b_.SetInsertPoint(join);
   llvm::PHINode* const given_up = b_.CreatePHI(word, 4);
-  for (llvm::BasicBlock* const from : {entry, arrive, poll}) given_up->addIncoming(b_.getInt32(0), from);
+  for (llvm::BasicBlock* const from : {entry, arrive, poll})
+    given_up->addIncoming(b_.getInt32(0), from);
   given_up->addIncoming(b_.getInt32(1), look);
   b_.CreateRet(b_.CreateIntrinsic(in::nvvm_barrier0_or, {}, {given_up}));
   return made;
@@ -148,8 +149,8 @@ llvm::Function* NvptxKernel::stop_function() {
   const Builder::InsertPointGuard guard(b_);
   llvm::Type* const word = b_.getInt32Ty();
   llvm::Type* const global = b_.getPtrTy(kPtxGlobalSpace);
-  llvm::Function* const made = internal_function(
-      "vyre_stop", b_.getVoidTy(), {global, word, word, word, word, b_.getInt64Ty()});
+  llvm::Function* const made = internal_function("vyre_stop", b_.getVoidTy(),
+                                                 {global, word, word, word, word, b_.getInt64Ty()});
   const auto new_block = [&](const char* name) {
     return llvm::BasicBlock::Create(context_, name, made);
   };
@@ -173,11 +174,10 @@ llvm::Function* NvptxKernel::stop_function() {
   llvm::Value* const lane = made->getArg(3);
   llvm::Value* const kind =
       b_.CreateLoad(b_.getInt16Ty(), field(kStop + offsetof(KernelStop, kind)), true);
-  llvm::Value* const lowest =
-      b_.CreateLoad(word, field(kStop + offsetof(KernelStop, lane)), true);
-  b_.CreateCondBr(b_.CreateOr(b_.CreateICmpEQ(kind, b_.getInt16(0)),
-                              b_.CreateICmpULT(lane, lowest)),
-                  write, done);
+  llvm::Value* const lowest = b_.CreateLoad(word, field(kStop + offsetof(KernelStop, lane)), true);
+  b_.CreateCondBr(
+      b_.CreateOr(b_.CreateICmpEQ(kind, b_.getInt16(0)), b_.CreateICmpULT(lane, lowest)), write,
+      done);
   b_.SetInsertPoint(write);
   // Kind and memory are one word.
   static_assert(offsetof(KernelStop, kind) == 0 && offsetof(KernelStop, memory) == 2);
@@ -198,8 +198,8 @@ llvm::Function* NvptxKernel::stop_function() {
 void NvptxKernel::record(KernelStop::Kind kind, SiteRef site, uint16_t memory, llvm::Value* lane,
                          llvm::Value* value, llvm::Value* index) {
   const uint32_t what = static_cast<uint32_t>(kind) | static_cast<uint32_t>(memory) << 16;
-  b_.CreateCall(stop_function(), {control_, b_.getInt32(what), b_.getInt32(uncut_site(site)), lane,
-                                  value, index});
+  b_.CreateCall(stop_function(),
+                {control_, b_.getInt32(what), b_.getInt32(uncut_site(site)), lane, value, index});
 }
 
 void NvptxKernel::trapped(SiteRef site, llvm::Value* lane, llvm::Value* value) {

@@ -88,9 +88,9 @@ ThreadShape thread_shape(const check::CheckedProgram& program, bool checked) {
   if (use.waits || use.subgroups || use.copies) return one;
   // Stores to one element by all lanes are better left to those.
   for (const Stmt& s : program.program.stmts)
-    if (const auto* store = std::get_if<Store>(&s);
-        store != nullptr && store->memory.kind == Memory::Kind::Buffer &&
-        check::evaluate_constant(program, store->index))
+    if (const auto* store = std::get_if<Store>(&s); store != nullptr &&
+                                                    store->memory.kind == Memory::Kind::Buffer &&
+                                                    check::evaluate_constant(program, store->index))
       return one;
   const uint32_t lanes = Coarsening(program).lanes();
   return lanes == 1 ? one : ThreadShape{.lanes = lanes, .threads = kThreads};

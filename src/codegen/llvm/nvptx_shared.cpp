@@ -45,8 +45,7 @@ void NvptxKernel::deal_to_all(uint32_t count, llvm::function_ref<void(llvm::Valu
 
 // The same for lanes of which some may have ended: whoever is there takes what is next. By all
 // lanes that are there, between barriers.
-void NvptxKernel::take_turns(llvm::Value* count,
-                             llvm::function_ref<void(llvm::Value* at)> body) {
+void NvptxKernel::take_turns(llvm::Value* count, llvm::function_ref<void(llvm::Value* at)> body) {
   llvm::Value* const word = header_word(kTurnWord);
   b_.CreateStore(b_.getInt32(0), word, true);
   workgroup_barrier();
@@ -55,9 +54,8 @@ void NvptxKernel::take_turns(llvm::Value* count,
   llvm::BasicBlock* const after = block("turns_done");
   b_.CreateBr(head);
   b_.SetInsertPoint(head);
-  llvm::Value* const at =
-      b_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, word, b_.getInt32(1), llvm::Align(4),
-                         llvm::AtomicOrdering::Monotonic);
+  llvm::Value* const at = b_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, word, b_.getInt32(1),
+                                             llvm::Align(4), llvm::AtomicOrdering::Monotonic);
   b_.CreateCondBr(b_.CreateICmpULT(at, count), trip, after);
   b_.SetInsertPoint(trip);
   body(at);
@@ -81,8 +79,8 @@ bool NvptxKernel::saves() const {
 // `alone`: by this lane.
 void NvptxKernel::copy_shared(uint32_t buffer, bool save, bool alone) {
   llvm::Type* const type = element_type(program_.program.buffers[buffer].element, context_);
-  llvm::Value* const group = b_.CreateMul(b_.CreateZExt(linear_group(), b_.getInt64Ty()),
-                                          b_.getInt64(count_of(buffer)));
+  llvm::Value* const group =
+      b_.CreateMul(b_.CreateZExt(linear_group(), b_.getInt64Ty()), b_.getInt64(count_of(buffer)));
   llvm::Value* const kept = b_.CreateGEP(type, bound_address(buffer), group);
   const auto element = [&](llvm::Value* at) {
     llvm::Value* const wide = b_.CreateZExt(at, b_.getInt64Ty());
@@ -102,9 +100,8 @@ void NvptxKernel::start_shared() {
   bool any = counts_ends || (use_.copies && use_.ends);
   llvm::Type* const row = llvm::FixedVectorType::get(b_.getInt32Ty(), device::kGpuSharedRow / 4);
   if (counts_ends)
-    deal_to_all(1, [&](llvm::Value*) {
-      b_.CreateStore(b_.getInt32(0), header_word(kEndedWord), true);
-    });
+    deal_to_all(
+        1, [&](llvm::Value*) { b_.CreateStore(b_.getInt32(0), header_word(kEndedWord), true); });
   for (uint32_t i = 0; i < memories_.size(); ++i) {
     if (program_.program.buffers[i].kind != BufferKind::Shared) continue;
     any = true;
@@ -113,16 +110,17 @@ void NvptxKernel::start_shared() {
       continue;
     }
     deal_to_all(rows_of(i), [&](llvm::Value* at) {
-      b_.CreateAlignedStore(llvm::Constant::getNullValue(row),
-                            b_.CreateGEP(row, memories_[i].address, b_.CreateZExt(at, b_.getInt64Ty())),
-                            llvm::Align(device::kGpuSharedRow));
+      b_.CreateAlignedStore(
+          llvm::Constant::getNullValue(row),
+          b_.CreateGEP(row, memories_[i].address, b_.CreateZExt(at, b_.getInt64Ty())),
+          llvm::Align(device::kGpuSharedRow));
     });
   }
   if (any) workgroup_barrier();
 }
 
-// Where lanes end at different times nobody can wait for the others, at whose barriers they would be
-// counted: the last one saves.
+// Where lanes end at different times nobody can wait for the others, at whose barriers they would
+// be counted: the last one saves.
 void NvptxKernel::save_shared() {
   if (!saves()) return;
   if (!use_.ends) {
@@ -149,8 +147,8 @@ void NvptxKernel::save_shared() {
 // dropped. Done at once: what follows may not look at it before the wait.
 void NvptxKernel::copy(const CopyOperands& x, SiteRef site) {
   // Sums of two numbers cannot overflow.
-  const bool words = bits_of(x.dst_type) == 32 && bits_of(x.src_type) == 32 &&
-                     bits_of(x.count_type) == 32;
+  const bool words =
+      bits_of(x.dst_type) == 32 && bits_of(x.src_type) == 32 && bits_of(x.count_type) == 32;
   llvm::Type* const wide = words ? b_.getInt64Ty() : b_.getInt128Ty();
   const auto widened = [&](llvm::Value* v, Type type) {
     return is_signed(type) ? b_.CreateSExt(v, wide) : b_.CreateZExt(v, wide);
@@ -158,8 +156,8 @@ void NvptxKernel::copy(const CopyOperands& x, SiteRef site) {
   const auto number = [&](int64_t n) { return llvm::ConstantInt::getSigned(wide, n); };
   llvm::Value* const dst = widened(x.dst_index, x.dst_type);
   llvm::Value* const src = widened(x.src_index, x.src_type);
-  llvm::Value* const count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax,
-                                                      widened(x.count, x.count_type), number(0));
+  llvm::Value* const count =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, widened(x.count, x.count_type), number(0));
   if (checked_) check_copy(x, site, dst, src, count);
   llvm::Value* const from_length = b_.CreateZExt(x.src.length, wide);
   llvm::Value* const first = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, dst, number(0));

@@ -271,7 +271,8 @@ TEST(Nvptx, EndedLanesKeepSubgroupsFromMeeting) {
   EXPECT_THAT(ptx(source, "sm_90", plan::Route::Native), Not(HasSubstr("vote")));
   EXPECT_THAT(ptx(source), HasSubstr("vote.sync.ballot"));
   const plan::Plan all = plan_of(
-      "program p { workgroup 64; inout a : u32[]; barrier grid; a[gid.x] = subgroup_add(a[gid.x]); }",
+      "program p { workgroup 64; inout a : u32[]; barrier grid; a[gid.x] = subgroup_add(a[gid.x]); "
+      "}",
       plan::Route::Native);
   EXPECT_TRUE(device::gpu_can_meet(all.segments[0].program, all.segments[0].live));
 }
@@ -288,8 +289,7 @@ TEST(Nvptx, StopsAreRecorded) {
   EXPECT_THAT(ptx(programs().at("endless")), HasSubstr("vyre_stop"));
   EXPECT_THAT(ptx(kSaxpy), Not(HasSubstr("vyre_stop")));
   const char* const source = "program p { workgroup 64; inout a : u32[]; a[gid.x * 2] = 1; }";
-  const auto checked =
-      ptx_of(plan_of(source, plan::Route::Resident, true), {.checked = true});
+  const auto checked = ptx_of(plan_of(source, plan::Route::Resident, true), {.checked = true});
   ASSERT_TRUE(checked.has_value()) << to_string(checked.error());
   EXPECT_THAT(*checked, HasSubstr("vyre_stop"));
   if (!ptxas().empty()) {

@@ -228,8 +228,7 @@ void LaneCode::emit_stmt(StmtId id) {
         mask_ = no_lanes();
       },
       [&](const Return& s) { emit_return(s); }, [&](const Nested& s) { emit_block(s.body); },
-      [&](const Region& s) { emit_block(s.body); },
-      [&](const Barrier& s) { emit_barrier(s); },
+      [&](const Region& s) { emit_block(s.body); }, [&](const Barrier& s) { emit_barrier(s); },
       [&](const Fixpoint&) { VYRE_CHECK(!"a fixpoint is cut by the plan"); },
       [&](const AsyncCopy& s) { emit_copy(s, id); }, [&](const Wait&) { env_.workgroup_barrier(); },
       [&](const Trap& s) { emit_trap(s, id); },

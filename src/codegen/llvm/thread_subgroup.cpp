@@ -26,9 +26,8 @@ llvm::Value* LaneCode::word_of_lane(llvm::Value* v, llvm::Value* lane) {
   llvm::Value* const bits = b_.CreateBitCast(v, wide);
   llvm::Value* const low = env_.from_lane(b_.CreateTrunc(bits, word), lane);
   llvm::Value* const high = env_.from_lane(b_.CreateTrunc(b_.CreateLShr(bits, 32), word), lane);
-  return b_.CreateBitCast(b_.CreateOr(b_.CreateZExt(low, wide),
-                                      b_.CreateShl(b_.CreateZExt(high, wide), 32)),
-                          type);
+  return b_.CreateBitCast(
+      b_.CreateOr(b_.CreateZExt(low, wide), b_.CreateShl(b_.CreateZExt(high, wide), 32)), type);
 }
 
 // Reductions and scans over 32 lanes that are all there.
@@ -47,8 +46,8 @@ llvm::Value* LaneCode::over_threads(SubgroupOp op, Type type, llvm::Value* v) {
     }
     // The lower lane is on the left: the order of float sums.
     llvm::Value* const other = word_of_lane(v, b_.CreateXor(self, b_.getInt32(distance)));
-    llvm::Value* const lower = b_.CreateICmpEQ(b_.CreateAnd(self, b_.getInt32(distance)),
-                                               b_.getInt32(0));
+    llvm::Value* const lower =
+        b_.CreateICmpEQ(b_.CreateAnd(self, b_.getInt32(distance)), b_.getInt32(0));
     v = joined(op, type, b_.CreateSelect(lower, v, other), b_.CreateSelect(lower, other, v));
   }
   return op == SubgroupOp::ExclusiveAdd ? from_below(1) : v;
@@ -89,17 +88,17 @@ llvm::Value* LaneCode::of_all_lanes(SubgroupOp op, Type type, llvm::Value* v,
       count_to(b_.getInt32(kLanes - distance), [&](llvm::Value* k) {
         llvm::Value* const to = b_.CreateSub(b_.getInt32(kLanes - 1), k);
         llvm::Value* const from = b_.CreateSub(to, b_.getInt32(distance));
-        b_.CreateStore(joined(SubgroupOp::Add, type, b_.CreateLoad(t, at(from)),
-                              b_.CreateLoad(t, at(to))),
-                       at(to));
+        b_.CreateStore(
+            joined(SubgroupOp::Add, type, b_.CreateLoad(t, at(from)), b_.CreateLoad(t, at(to))),
+            at(to));
       });
       continue;
     }
     count_to(b_.getInt32(kLanes / (2 * distance)), [&](llvm::Value* k) {
       llvm::Value* const low = b_.CreateMul(k, b_.getInt32(2 * distance));
       llvm::Value* const high = b_.CreateAdd(low, b_.getInt32(distance));
-      b_.CreateStore(
-          joined(op, type, b_.CreateLoad(t, at(low)), b_.CreateLoad(t, at(high))), at(low));
+      b_.CreateStore(joined(op, type, b_.CreateLoad(t, at(low)), b_.CreateLoad(t, at(high))),
+                     at(low));
     });
   }
   if (!scans) return b_.CreateLoad(t, at(b_.getInt32(0)));
@@ -123,8 +122,7 @@ Val LaneCode::thread_subgroup(const Subgroup& e) {
     default: break;
   }
   const bool full = env_.subgroups_are_full();
-  llvm::Value* const present =
-      full ? b_.getInt32(~uint32_t{0}) : env_.ballot(b_.getTrue());
+  llvm::Value* const present = full ? b_.getInt32(~uint32_t{0}) : env_.ballot(b_.getTrue());
   if (operand == nullptr) {
     if (full) return {over_threads(e.op, type, v), false};
     llvm::BasicBlock* const all = new_block("all_lanes");

@@ -573,7 +573,7 @@ Status cuLinkAddData_v2(LinkHandle link, int kind, void* data, size_t bytes, con
   if (!found || kind != kJitInputPtx || bytes == 0 || text[bytes - 1] != 0)
     return status::kInvalidValue;
   found->text.assign(text, bytes);
-  if (found->text.starts_with(".version")) return 0;
+  if (found->text.contains(".version ")) return 0;
   if (found->errors != nullptr)
     std::strncpy(found->errors, "ptxas fatal : line 1; Missing .version directive",
                  found->errors_bytes - 1);
