@@ -108,7 +108,8 @@ std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& p
 
 Result<std::vector<std::byte>> emit(const Target& target, const plan::Plan& plan) {
   if (target.format == Format::Program) return emit_programs(plan);
-  if (target.format == Format::Object) return host_code(plan, target.checked, HostListing::Object);
+  if (target.format == Format::Object)
+    return host_code(plan, target.checked, HostListing::Object, !target.architecture.empty());
   if (target.format == Format::Ptx) return nvptx_code(plan, ptx_target(target));
   return unsupported(
       fmt::format("there is no code generator for format `{}`. Fix: use another "

@@ -20,8 +20,10 @@ struct NvptxTarget;
 struct Target {
   device::Format format = device::Format::Program;
   uint32_t subgroup_size = 0;
-  bool checked = false;           // accesses out of bounds stop a lane
-  std::string architecture = {};  // of GPUs, for Ptx: "sm_80"; empty: the generator's choice
+  bool checked = false;  // accesses out of bounds stop a lane
+  // BackendInfo::architecture. For Ptx: "sm_80"; for Object anything: the shapes of code that the
+  // host would not get.
+  std::string architecture = {};
 };
 NvptxTarget ptx_target(const Target& target);  // as long as `target` is there
 

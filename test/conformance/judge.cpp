@@ -15,6 +15,7 @@
 #include "conformance/guard.hpp"
 #include "generator/schedules.hpp"
 #include "plan/programs.hpp"
+#include "vyre/backend/cpu.hpp"
 #include "vyre/device/registry.hpp"
 #include "vyre/oracle/oracle.hpp"
 #include "vyre/run/program.hpp"
@@ -300,6 +301,12 @@ std::vector<Subject> subjects() {
       first = false;
     }
   }
+  // Code that other processors get is not left to machines that have them.
+  all.push_back({.id = "cpu:other_shapes",
+                 .backend = "cpu",
+                 .every_case = everything,
+                 .unusable = backend::why_no_cpu(),
+                 .open = [] { return backend::open_cpu({.other_shapes = true}); }});
   return all;
 }
 
@@ -309,7 +316,12 @@ Result<run::Device> open_subject(const Subject& subject) {
   if (found != devices.end()) return found->second;
   run::DeviceOptions options;
   options.cache_directory.clear();
-  auto device = run::Device::open(subject.id, std::move(options));
+  Result<run::Device> device = [&]() -> Result<run::Device> {
+    if (!subject.open) return run::Device::open(subject.id, std::move(options));
+    auto backend = subject.open();
+    if (!backend) return std::unexpected(std::move(backend.error()));
+    return run::Device::over(std::move(*backend), std::move(options));
+  }();
   if (device) devices.emplace(subject.id, *device);
   return device;
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,8 @@ struct Subject {
   // The first of an oracle, and whatever is none; with VYRE_CONFORMANCE_ALL in the environment all.
   bool every_case = false;
   std::string unusable;  // why; empty: it can be opened, and code can be made for it
+  // Instead of from the registry.
+  std::function<Result<std::shared_ptr<device::Backend>>()> open = {};
 };
 std::vector<Subject> subjects();
 // Opened once, without a disk cache.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "vyre/base/result.hpp"
 #include "vyre/device/backend.hpp"
@@ -17,6 +18,8 @@ namespace vyre::backend {
 // So many consecutive lanes of a workgroup are one vector of the compiled code.
 inline constexpr uint32_t kCpuSubgroupSize = 32;
 
+inline constexpr std::string_view kOtherShapes = "other shapes";  // BackendInfo::architecture
+
 struct CpuOptions {
   // Threads that run kernels, with the caller's. 0: as many as there are cores to use; more than
   // that are good for tests only.
@@ -24,6 +27,9 @@ struct CpuOptions {
   std::chrono::nanoseconds spin = std::chrono::microseconds(80);  // of a helper, before it sleeps
   uint64_t memory_limit = 0;              // of buffers; 0: most of what is available now
   std::optional<std::byte> fresh_fill{};  // what new memory holds; nothing: anything
+  // Code of the shapes that processors of the other kind get, those with vectors of 512 bits or
+  // those without: for tests, since no machine has both.
+  bool other_shapes = false;
 };
 
 // What open_cpu() would open.

@@ -36,7 +36,8 @@ struct BackendInfo {
   DeviceProfile profile;
   // What compiled code depends on beyond the capabilities: target, device, driver and its version.
   std::string signature;
-  std::string architecture = {};  // of GPUs whose code is made for one: "sm_90"
+  // What code is made for, where a format leaves it open: "sm_90". Empty: the generator's choice.
+  std::string architecture = {};
 };
 
 enum class Memory : uint8_t {

@@ -143,7 +143,8 @@ BackendInfo cpu_info(const CpuOptions& options) {
           .kind = Kind::Cpu,
           .capabilities = c,
           .profile = profile,
-          .signature = fmt::format("x86_64 {}", machine.features)};
+          .signature = fmt::format("x86_64 {}", machine.features),
+          .architecture = options.other_shapes ? std::string(kOtherShapes) : std::string()};
 }
 
 Result<std::shared_ptr<Backend>> open_cpu(CpuOptions options) {

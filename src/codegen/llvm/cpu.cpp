@@ -29,9 +29,10 @@ void add_info(llvm::Module& module, const std::vector<device::KernelInfo>& all) 
 
 }  // namespace
 
-Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked,
-                                         HostListing listing) {
-  const Machine& machine = Machine::host();
+Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked, HostListing listing,
+                                         bool other_shapes) {
+  Machine machine = Machine::host();
+  if (other_shapes) machine.cheap_masks = machine.wide_vectors = !machine.wide_vectors;
   const Output output = listing == HostListing::Object     ? Output::Object
                         : listing == HostListing::Assembly ? Output::Assembly
                                                            : Output::Ir;

@@ -12,6 +12,8 @@ namespace vyre::codegen {
 
 enum class HostListing : uint8_t { Object, Llvm, Assembly };
 
-Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked, HostListing listing);
+// `other_shapes`: those of processors of another kind, which this one runs, too.
+Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked, HostListing listing,
+                                         bool other_shapes = false);
 
 }  // namespace vyre::codegen

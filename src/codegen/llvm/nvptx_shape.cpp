@@ -28,7 +28,11 @@ class Coarsening {
     for (uint32_t i = 0; i < p_.stmts.size(); ++i) {
       const bool loop = std::holds_alternative<For>(p_.stmts[i]);
       if (loop && d_.diverges(StmtId{i})) return 1;
-      if (const auto* store = std::get_if<Store>(&p_.stmts[i])) look(store->memory, store->index);
+      if (const auto* store = std::get_if<Store>(&p_.stmts[i])) {
+        // To one element by all lanes: better left to these.
+        if (!d_.varies(store->index)) return 1;
+        look(store->memory, store->index);
+      }
     }
     for (const Expr& e : p_.exprs) {
       if (std::holds_alternative<Atomic>(e) || std::holds_alternative<Call>(e)) return 1;
@@ -86,12 +90,6 @@ ThreadShape thread_shape(const check::CheckedProgram& program, bool checked) {
   if (checked || size[1] != 1 || size[2] != 1 || !may_merge(program)) return one;
   const ThreadUse use = thread_use(program, checked);
   if (use.waits || use.subgroups || use.copies) return one;
-  // Stores to one element by all lanes are better left to those.
-  for (const Stmt& s : program.program.stmts)
-    if (const auto* store = std::get_if<Store>(&s); store != nullptr &&
-                                                    store->memory.kind == Memory::Kind::Buffer &&
-                                                    check::evaluate_constant(program, store->index))
-      return one;
   const uint32_t lanes = Coarsening(program).lanes();
   return lanes == 1 ? one : ThreadShape{.lanes = lanes, .threads = kThreads};
 }

@@ -248,6 +248,68 @@ TEST(Nvptx, PtxasTakesThePrograms) {
             << name << " for " << architecture << ", " << plan::name_of(route);
 }
 
+// Lanes of a thread, and of a block.
+std::pair<uint32_t, uint32_t> shape_of(std::string_view body, std::string_view buffers = {}) {
+  const plan::Plan plan = plan_of(fmt::format(
+      "program p {{ workgroup 64; in a : u32[]; in b : f64[]; in c : u8[]; inout o : u32[]; {}\n"
+      "let i = gid.x; {} }}",
+      buffers, body));
+  const ThreadShape shape = thread_shape(plan.segments[0].program, false);
+  for (const std::string_view architecture : kArchitectures) {
+    const auto code = ptx_of(plan, {.architecture = architecture});
+    EXPECT_TRUE(code.has_value()) << body << to_string(code.error());
+    if (code && !ptxas().empty()) {
+      EXPECT_EQ(refused_by_ptxas(*code, architecture), "") << body;
+    }
+  }
+  return {shape.lanes, shape.threads};
+}
+
+TEST(Nvptx, ThreadsOfSeveralLanes) {
+  const std::pair<uint32_t, uint32_t> four{4, 256};
+  const std::pair<uint32_t, uint32_t> one{1, 64};
+  EXPECT_EQ(shape_of("o[i] = a[i] * 2;"), four);
+  EXPECT_EQ(shape_of("if i < len(o) { o[i] = a[i] + 1; }"), four);
+  EXPECT_EQ(shape_of("if i >= len(o) { return; } o[i] = a[i + 3] + a[i] + a[0];"), four);
+  EXPECT_EQ(shape_of("o[i] = c[i] as u32;"), four);
+  EXPECT_EQ(shape_of("o[i] = b[i] as u32;"), std::pair(2U, 256U));  // sixteen bytes
+  EXPECT_EQ(shape_of("o[i] = a[a[i] & 255];"), four);               // gathers
+  EXPECT_EQ(shape_of("if a[i] > 3 { o[i] = 1; } else { o[i] = a[i] * 7; }"), four);
+  EXPECT_EQ(shape_of("var s = 0; for k in 0 .. 9 { s += a[i + k]; } o[i] = s;"), four);
+  // Lanes that wait, share, change one element, part, or would own more than sixteen bytes.
+  EXPECT_EQ(shape_of("o[i] = lid.x;"), one);
+  EXPECT_EQ(shape_of("s[lid.x] = a[i]; barrier workgroup; o[i] = s[0];", "shared s : u32[64];"),
+            one);
+  EXPECT_EQ(shape_of("o[i] = subgroup_add(a[i]);"), one);
+  EXPECT_EQ(shape_of("atomic_add(o[a[i]], 1);"), one);
+  EXPECT_EQ(shape_of("o[i] = a[i]; o[0] = 1;"), one);
+  EXPECT_EQ(shape_of("o[i] = a[i]; o[a[0]] = 1;"), one);
+  EXPECT_EQ(shape_of("o[i] = a[i * 4] + a[i * 4 + 1];"), one);
+  EXPECT_EQ(shape_of("o[i] = c[a[i]] as u32;"), one);
+  EXPECT_EQ(shape_of("var k = 0; while k < a[i] { k += 1; } o[i] = k;"), one);
+  EXPECT_EQ(shape_of("for k in 0 .. a[i] { o[i] += k; }"), one);
+}
+
+// One test for all accesses, sixteen bytes at a time, neighbours loaded once.
+TEST(Nvptx, AccessesOfSixteenBytes) {
+  const std::string plain =
+      ptx("program p { workgroup 256; over len(o); in a : u32[]; in b : u32[]; inout o : u32[];"
+          " let i = gid.x; if i < len(o) { o[i] = a[i] * 2 + b[i]; } }");
+  EXPECT_EQ(count(plain, "ld.global.nc.v4.u32"), 2U) << plain;
+  EXPECT_EQ(count(plain, "st.global.v4.u32"), 1U);
+  const std::string stencil =
+      ptx("program p { workgroup 256; over size[0], size[1]; uniform size : u32[2]; in a : f32[];"
+          " inout o : f32[]; let x = gid.x; let y = gid.y; let w = size[0];"
+          " if x > 0 && x < w - 1 && y > 0 && y < size[1] - 1 { let i = y * w + x;"
+          " o[i] = 0.25 * ((a[i - w] + a[i + w]) + (a[i - 1] + a[i + 1])); } }");
+  EXPECT_EQ(count(stencil, "ld.global.nc.v4.f32"), 3U) << stencil;
+  EXPECT_EQ(count(stencil, "st.global.v4.f32"), 1U);
+  const std::string bytes =
+      ptx("program p { workgroup 256; over len(o); in a : u8[]; inout o : u32[]; let i = gid.x;"
+          " if i < len(o) { o[i] = a[i]; } }");
+  EXPECT_THAT(bytes, HasSubstr("ld.global.nc.u32"));
+}
+
 TEST(Nvptx, GridBarriersAreInside) {
   const std::string code = ptx(programs().at("grid"), "sm_90", plan::Route::Native);
   EXPECT_THAT(code, AllOf(HasSubstr("atom.add.acq_rel.gpu.global.u32"),
