@@ -21,7 +21,7 @@ constexpr uint32_t kThreads = 256;
 class Coarsening {
  public:
   explicit Coarsening(const check::CheckedProgram& program)
-      : c_(program), p_(program.program), d_(program, {.lanes = kMostLanes}, {}) {}
+      : p_(program.program), d_(program, {.lanes = kMostLanes}, {}) {}
 
   uint32_t lanes() {
     if (!std::ranges::all_of(p_.stmts, [&](const Stmt& s) { return fits(s); })) return 1;
@@ -75,7 +75,6 @@ class Coarsening {
       fits_ = fits_ && looks_at_data(index) && bytes_of(p_[memory.buffer()].element) >= 4;
   }
 
-  const check::CheckedProgram& c_;
   const Program& p_;
   Divergence d_;
   uint32_t largest_ = 0;  // bytes of elements that lanes have side by side
