@@ -510,27 +510,17 @@ class KernelEmitter {
   // Checked mode: every live lane of the workgroup stops, and the smallest of them says why.
   void check_copy(llvm::Value* dst, llvm::Value* src, llvm::Value* count, llvm::Value* to_length,
                   llvm::Value* from_length) {
-    llvm::Type* const wide = b_.getInt128Ty();
-    llvm::Constant* const zero = llvm::ConstantInt::get(wide, 0);
     const uint32_t number = copies_++;
     for (const bool source : {true, false}) {
-      llvm::Value* const index = source ? src : dst;
       llvm::Value* const length = source ? from_length : to_length;
-      llvm::Value* const outside =
-          b_.CreateAnd(b_.CreateICmpNE(count, zero),
-                       b_.CreateOr(b_.CreateICmpSLT(index, zero),
-                                   b_.CreateICmpSGT(b_.CreateAdd(index, count), length)));
+      const OutsideCopy found = outside_copy(b_, source ? src : dst, count, length);
       llvm::BasicBlock* const stop = block("copy_outside");
       llvm::BasicBlock* const fine = block("copy_inside");
-      b_.CreateCondBr(outside, stop, fine);
+      b_.CreateCondBr(found.outside, stop, fine);
       b_.SetInsertPoint(stop);
-      llvm::Value* const said = b_.CreateTrunc(
-          b_.CreateSelect(b_.CreateICmpSLT(index, zero), index,
-                          b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, index, length)),
-          b_.getInt64Ty());
       llvm::Value* const lane = b_.CreateAdd(group_lane_base(), first_live_lane());
       record(KernelStop::Kind::OutOfBounds, kCopySites + 2 * number + (source ? 0 : 1), lane,
-             b_.CreateTrunc(length, b_.getInt32Ty()), said);
+             b_.CreateTrunc(length, b_.getInt32Ty()), found.index);
       b_.CreateBr(group_done_);
       b_.SetInsertPoint(fine);
     }

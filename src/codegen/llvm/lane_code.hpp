@@ -70,6 +70,15 @@ struct CopyOperands {
   ir::Type dst_type = ir::Type::U32, src_type = ir::Type::U32, count_type = ir::Type::U32;
 };
 
+// Checked mode: whether a copy of some elements leaves a memory (numbers of one wide type), and the
+// index (i64) that says so.
+struct OutsideCopy {
+  llvm::Value* outside = nullptr;
+  llvm::Value* index = nullptr;
+};
+OutsideCopy outside_copy(Builder& builder, llvm::Value* first, llvm::Value* count,
+                         llvm::Value* length);
+
 class Environment {
  public:
   virtual ~Environment() = default;

@@ -535,6 +535,16 @@ llvm::Value* LaneCode::jumped_over(llvm::Value* inside, llvm::function_ref<llvm:
   return phi;
 }
 
+OutsideCopy outside_copy(Builder& b, llvm::Value* first, llvm::Value* count, llvm::Value* length) {
+  llvm::Constant* const zero = llvm::ConstantInt::get(first->getType(), 0);
+  llvm::Value* const below = b.CreateICmpSLT(first, zero);
+  llvm::Value* const leaves = b.CreateOr(below, b.CreateICmpSGT(b.CreateAdd(first, count), length));
+  llvm::Value* const said =
+      b.CreateSelect(below, first, b.CreateBinaryIntrinsic(in::smax, first, length));
+  return {b.CreateAnd(b.CreateICmpNE(count, zero), leaves),
+          b.CreateSExtOrTrunc(said, b.getInt64Ty())};
+}
+
 llvm::Value* zero_global(llvm::Module& module) {
   if (llvm::GlobalVariable* const found = module.getNamedGlobal("vyre.zero")) return found;
   llvm::Type* const type = llvm::Type::getInt64Ty(module.getContext());

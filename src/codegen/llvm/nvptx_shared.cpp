@@ -207,26 +207,17 @@ void NvptxKernel::copy(const CopyOperands& x, SiteRef site) {
 // Checked mode: every lane of the workgroup stops, and the smallest of them says why.
 void NvptxKernel::check_copy(const CopyOperands& x, SiteRef site, llvm::Value* dst,
                              llvm::Value* src, llvm::Value* count) {
-  llvm::Type* const wide = dst->getType();
-  llvm::Constant* const zero = llvm::ConstantInt::get(wide, 0);
   for (const bool source : {true, false}) {
-    llvm::Value* const index = source ? src : dst;
     const MemoryRef& m = source ? x.src : x.dst;
-    llvm::Value* const length = b_.CreateZExt(m.length, wide);
-    llvm::Value* const outside =
-        b_.CreateAnd(b_.CreateICmpNE(count, zero),
-                     b_.CreateOr(b_.CreateICmpSLT(index, zero),
-                                 b_.CreateICmpSGT(b_.CreateAdd(index, count), length)));
+    const OutsideCopy found =
+        outside_copy(b_, source ? src : dst, count, b_.CreateZExt(m.length, dst->getType()));
     llvm::BasicBlock* const stop = block("copy_outside");
     llvm::BasicBlock* const fine = block("copy_inside");
-    b_.CreateCondBr(outside, stop, fine);
+    b_.CreateCondBr(found.outside, stop, fine);
     b_.SetInsertPoint(stop);
-    llvm::Value* const said = b_.CreateSExtOrTrunc(
-        b_.CreateSelect(b_.CreateICmpSLT(index, zero), index,
-                        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, index, length)),
-        b_.getInt64Ty());
     record(KernelStop::Kind::OutOfBounds, site,
-           argument_number(source ? x.src_memory : x.dst_memory), global_lane().v, m.length, said);
+           argument_number(source ? x.src_memory : x.dst_memory), global_lane().v, m.length,
+           found.index);
     b_.CreateBr(exit_);
     b_.SetInsertPoint(fine);
   }
