@@ -62,7 +62,10 @@ class Linker {
   }
 
  private:
-  static void* number(uint64_t value) { return reinterpret_cast<void*>(value); }
+  // The driver takes numbers in place of pointers.
+  static void* number(uint64_t value) {
+    return reinterpret_cast<void*>(value);  // NOLINT(performance-no-int-to-ptr)
+  }
 
   std::unexpected<Error> failed(const Outcome& outcome) const {
     Error why = gpu_.failed(outcome, "compiling PTX");

@@ -372,8 +372,9 @@ Result<void> Run::bind(const Kernel& kernel, const Launch& x, const Axes& grid,
     if (!inside || !fits(a, r, address, groups))
       return std::unexpected(misfit_error(kernel.entry, i, a, r, block.bytes));
     if (too_long(a, r)) return std::unexpected(too_long_error(kernel.entry, i, a, r, gpu_.info.id));
+    auto* const at = reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
     new (bindings + i * sizeof(KernelBinding))
-        KernelBinding{.address = reinterpret_cast<std::byte*>(address), .length = length_of(a, r)};
+        KernelBinding{.address = at, .length = length_of(a, r)};
   }
   return {};
 }

@@ -40,17 +40,17 @@ class Run {
 
   // False: the submission ends here, at an exit or because it was stopped.
   Result<bool> list(uint32_t first, uint32_t last);
-  Result<bool> repeat_while(const device::While& loop, uint32_t at);
-  Result<bool> repeat(const device::Repeat& loop, uint32_t at);
-  Result<bool> choose(const device::Branch& branch, uint32_t at);
+  Result<bool> repeat_while(const device::While& x, uint32_t at);
+  Result<bool> repeat(const device::Repeat& x, uint32_t at);
+  Result<bool> choose(const device::Branch& x, uint32_t at);
   Result<bool> step(const device::Step& step);
-  Result<bool> launch(const device::Launch& launch);
-  Result<bool> copy(const device::Copy& copy);
-  Result<bool> fill(const device::Fill& fill);
-  Result<bool> set(const device::SetWord& set);
-  Result<bool> compare(const device::Compare& compare);
-  Result<bool> transfer(const device::Transfer& transfer);
-  Result<bool> exit(const device::Exit& exit);
+  Result<bool> launch(const device::Launch& x);
+  Result<bool> copy(const device::Copy& x);
+  Result<bool> fill(const device::Fill& x);
+  Result<bool> set(const device::SetWord& x);
+  Result<bool> compare(const device::Compare& x);
+  Result<bool> transfer(const device::Transfer& x);
+  Result<bool> exit(const device::Exit& x);
 
   Result<DeviceAddress> address(const device::Region& region) const;
   // What memory holds now, up to 16 bytes of it, in pinned memory. Null: the submission was
@@ -58,8 +58,8 @@ class Run {
   Result<const std::byte*> read(const device::Region& region);
   Result<std::optional<uint32_t>> word(const device::Word& word);
   Result<bool> start(const Kernel& kernel, const Flight::Launched& launched,
-                     const device::Launch& launch, const device::Axes& grid);
-  Result<void> bind(const Kernel& kernel, const device::Launch& launch, const device::Axes& grid,
+                     const device::Launch& x, const device::Axes& grid);
+  Result<void> bind(const Kernel& kernel, const device::Launch& x, const device::Axes& grid,
                     std::byte* bindings) const;
 
   Parts& parts_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <llvm/CodeGen/AtomicExpandUtils.h>
@@ -17,8 +18,8 @@ using device::GpuArgs;
 using device::KernelBinding;
 namespace in = llvm::Intrinsic;
 
-ThreadUse thread_use(const check::CheckedProgram& checked, bool accesses_end) {
-  const Program& p = checked.program;
+ThreadUse thread_use(const check::CheckedProgram& program, bool accesses_end) {
+  const Program& p = program.program;
   ThreadUse use;
   use.ends = accesses_end;
   std::vector<bool> of_function(p.stmts.size());
@@ -197,8 +198,8 @@ void NvptxKernel::emit_several() {
 
 Val NvptxKernel::along_x() {
   if (lanes_ == 1) return {start_, false, nullptr};
-  std::vector<uint32_t> numbers;
-  for (uint32_t i = 0; i < lanes_; ++i) numbers.push_back(i);
+  std::vector<uint32_t> numbers(lanes_);
+  std::iota(numbers.begin(), numbers.end(), 0U);
   return {b_.CreateAdd(b_.CreateVectorSplat(lanes_, start_),
                        llvm::ConstantDataVector::get(context_, numbers)),
           true, b_.getInt32(0)};
@@ -256,7 +257,7 @@ void NvptxKernel::declare() {
   leave_ = block("leave");
   lane_end_ = exit_;
   for (uint32_t axis = 0; axis < 3; ++axis)
-    grid_[axis] = parameter(b_.getInt32Ty(), offsetof(GpuArgs, grid) + 4 * axis);
+    grid_[axis] = parameter(b_.getInt32Ty(), offsetof(GpuArgs, grid) + sizeof(uint32_t) * axis);
   control_ = parameter(b_.getPtrTy(kPtxGlobalSpace), offsetof(GpuArgs, control));
   find_ids();
   polls_left_ = b_.CreateAlloca(b_.getInt32Ty());
@@ -309,8 +310,9 @@ void NvptxKernel::find_ids() {
                                in::nvvm_read_ptx_sreg_ctaid_z};
   thread_ = special(in::nvvm_read_ptx_sreg_tid_x, threads());
   for (uint32_t axis = 0; axis < 3; ++axis)
-    group_[axis] = b_.CreateAdd(special(kIds[axis], axis == 0 ? 0x7FFF'FFFF : 0xFFFF),
-                                parameter(b_.getInt32Ty(), offsetof(GpuArgs, first) + 4 * axis));
+    group_[axis] = b_.CreateAdd(
+        special(kIds[axis], axis == 0 ? 0x7FFF'FFFF : 0xFFFF),
+        parameter(b_.getInt32Ty(), offsetof(GpuArgs, first) + sizeof(uint32_t) * axis));
 }
 
 llvm::Value* NvptxKernel::linear_group() {
@@ -355,9 +357,8 @@ void NvptxKernel::bind_buffers() {
 void NvptxKernel::give_scopes() {
   llvm::MDBuilder md(context_);
   llvm::MDNode* const domain = md.createAnonymousAliasScopeDomain();
-  std::vector<llvm::Metadata*> scopes;
-  for (size_t i = 0; i < memories_.size(); ++i)
-    scopes.push_back(md.createAnonymousAliasScope(domain));
+  std::vector<llvm::Metadata*> scopes(memories_.size());
+  for (llvm::Metadata*& scope : scopes) scope = md.createAnonymousAliasScope(domain);
   for (size_t i = 0; i < memories_.size(); ++i) {
     memories_[i].scope = llvm::MDNode::get(context_, {scopes[i]});
     std::vector<llvm::Metadata*> others = scopes;

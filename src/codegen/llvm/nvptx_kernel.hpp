@@ -30,7 +30,7 @@ struct ThreadUse {
   bool subgroups = false;  // operations and barriers of subgroups
   bool copies = false;     // asynchronous copies
 };
-ThreadUse thread_use(const check::CheckedProgram& program, bool checked);
+ThreadUse thread_use(const check::CheckedProgram& program, bool accesses_end);
 
 class NvptxKernel : public Environment {
  public:
@@ -62,7 +62,7 @@ class NvptxKernel : public Environment {
   void workgroup_barrier() override;
   void grid_barrier() override;
   void subgroup_barrier() override;
-  void copy(const CopyOperands& copy, SiteRef site) override;
+  void copy(const CopyOperands& x, SiteRef site) override;
   llvm::Value* ballot(llvm::Value* condition) override;
   llvm::Value* from_lane(llvm::Value* word, llvm::Value* lane) override;
   [[nodiscard]] bool subgroups_are_full() const override;
@@ -115,7 +115,7 @@ class NvptxKernel : public Environment {
   void start_shared();
   void save_shared();
   [[nodiscard]] bool saves() const;
-  void check_copy(const CopyOperands& copy, SiteRef site, llvm::Value* dst, llvm::Value* src,
+  void check_copy(const CopyOperands& x, SiteRef site, llvm::Value* dst, llvm::Value* src,
                   llvm::Value* count);
 
   // ---- meeting and stopping (nvptx_meet.cpp)
