@@ -158,6 +158,7 @@ std::vector<CudaDevice> cuda_devices() {
   if (const Outcome got = (*driver)->device_count(&count); !got.ok()) return no(got);
   if (count <= 0) return {unusable(0, "the driver sees no GPU")};
   std::vector<CudaDevice> devices;
+  devices.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) devices.push_back(look_at(**driver, static_cast<uint32_t>(i)));
   return devices;
 }
