@@ -69,7 +69,7 @@ std::string_view name_of(TimingQuality quality);
   X(bool,      speculation,                   false)                                                 \
   X(bool,      persistent_threads,            false)                                                 \
   X(bool,      cooperative_grid_barrier,      false)                                                 \
-  X(bool,      device_loops,                  false)  /* loops are steps of a submission */           \
+  X(bool,      device_loops,                  false)  /* loops are steps of a submission */          \
   X(bool,      whole_programs,                false)  /* runs sources: barriers need no plan */      \
   X(bool,      resident_buffers,              false)                                                 \
   X(bool,      host_split,                    true)   /* the driver may cut at grid barriers */      \
