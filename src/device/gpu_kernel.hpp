@@ -21,6 +21,7 @@
 
 #include "device/kernel.hpp"
 #include "vyre/check/check.hpp"
+#include "vyre/device/capabilities.hpp"
 
 namespace vyre::device {
 
@@ -54,6 +55,10 @@ static_assert(sizeof(GpuControl) == 256 && offsetof(GpuControl, arrived) == 128)
 inline constexpr uint64_t kGpuSharedRow = 16;
 inline constexpr uint64_t kGpuSharedHeader = 16;
 uint64_t gpu_shared_bytes(const check::CheckedProgram& program);
+
+// What this code does on every GPU that it is made for. Shared memory, bindings, formats and
+// whether blocks can be there all at once are the device's.
+Capabilities gpu_capabilities();
 
 // Whether an entry can be launched at all. Lanes that have ended and only walk along to barriers
 // (`live`) are still threads of their warp but do not come to operations of subgroups, which would

@@ -13,8 +13,6 @@
 
 namespace vyre::backend {
 
-inline constexpr uint32_t kCudaSubgroupSize = 32;
-
 // A GPU as it is seen without opening it.
 struct CudaDevice {
   device::BackendInfo info;

@@ -48,20 +48,10 @@ std::optional<Error> nvptx_refusal(const plan::Segment& segment) {
 }
 
 device::Capabilities nvptx_capabilities() {
-  device::Capabilities c;
-  c.subgroup_ops = c.subgroup_shuffle = c.f16_storage = c.bf16_storage = c.storage_8bit =
-      c.storage_16bit = c.i64 = c.f64 = c.i64_atomics = c.f32_atomic_add = c.indirect =
-          c.trap_propagation = c.mul_hi = c.strict_f32 = c.f32_subnormals = c.exact_fma =
-              c.exact_division = c.exact_sqrt = c.exact_conversions = true;
-  c.resident_buffers = c.cooperative_grid_barrier = true;
-  c.max_workgroup_size = {1024, 1024, 1024};
-  c.max_invocations_per_workgroup = kMostThreadsOfBlock;
-  c.max_workgroups = {0x7FFF'FFFF, 0x7FFF'FFFF, 0x7FFF'FFFF};
+  device::Capabilities c = device::gpu_capabilities();
+  c.cooperative_grid_barrier = true;
   c.shared_bytes = kSharedBytes;
-  c.storage_buffer_bytes = uint64_t{device::kMostKernelElements} * 8;
-  c.max_bindings = 64;
-  c.subgroup_size = 32;
-  c.native_integer_bits = 32;
+  c.max_bindings = (kParameterBytes - sizeof(device::GpuArgs)) / sizeof(device::KernelBinding);
   c.formats = {device::Format::Ptx};
   return c;
 }
