@@ -40,7 +40,9 @@ Fields describe(const Policy& policy) {
           {"ulp_budget", std::to_string(policy.ulp_budget)},
           {"profile", policy.profile},
           {"speculation", bool_text(policy.speculation)},
-          {"persistent_threads", bool_text(policy.persistent_threads)}};
+          {"persistent_threads", bool_text(policy.persistent_threads)},
+          {"together", std::to_string(policy.together)},
+          {"turns", std::to_string(policy.turns)}};
 }
 
 Source make_source(std::shared_ptr<const check::CheckedProgram> program) {
@@ -83,7 +85,9 @@ Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy&
   return plan::make_plan(program, {.route = policy.route,
                                    .checked = policy.checked,
                                    .wide_index = capabilities.i64,
-                                   .workgroup = policy.workgroup});
+                                   .workgroup = policy.workgroup,
+                                   .together = policy.together,
+                                   .turns = policy.turns});
 }
 
 uint64_t Variant::max_resident_groups() const {

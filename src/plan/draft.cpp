@@ -76,6 +76,19 @@ LocalId Draft::local(Local::Kind kind, std::string_view name, Type type, Level l
   return id;
 }
 
+LocalId Draft::copy_of(LocalId id) {
+  const Local from = p[id];
+  const LocalId copy = local(from.kind == Local::Kind::Param ? Local::Kind::Let : from.kind,
+                             std::string(source_names[id.index()]), type_of(id), level_of(id));
+  p.locals[copy.index()].count = from.count;
+  c.array_counts[copy.index()] = c.array_counts[id.index()];
+  if (p.loc(id).valid()) {
+    p.positions.locals.resize(p.locals.size());
+    p.positions.locals[copy.index()] = p.loc(id);
+  }
+  return copy;
+}
+
 ExprId Draft::ref(LocalId id) {
   return expr(LocalRef{id}, type_of(id));
 }

@@ -37,6 +37,8 @@ class Draft {
   ir::ExprId call_expr(ir::Expr e, std::optional<ir::Type> type, ir::LocId loc);
   ir::StmtId stmt(ir::Stmt s, ir::LocId loc = {}, Level flow = Level::Lane);
   ir::LocalId local(ir::Local::Kind kind, std::string_view name, ir::Type type, Level level);
+  // Another local of the same kind; of a parameter a `let`.
+  ir::LocalId copy_of(ir::LocalId id);
 
   ir::ExprId ref(ir::LocalId id);
   ir::ExprId number(uint64_t value, ir::Type type = ir::Type::U32);

@@ -34,6 +34,8 @@ class Edges {
   // This lane's number (of the grid, or of the workgroup at that scope), its workgroup's.
   ir::ExprId lane();
   ir::ExprId group();
+  // Holds lane(), if anybody has asked for it.
+  [[nodiscard]] ir::LocalId lane_local() const { return lane_; }
   // Declares those that were asked for.
   StmtList ids();
 

@@ -131,11 +131,14 @@ StmtList NativeSegment::EndedLanes::list(std::span<const StmtId> given, bool in_
 void NativeSegment::EndedLanes::flush(StmtList& guarded, StmtList& out) {
   if (guarded.empty()) return;
   StmtList group = std::exchange(guarded, {});
-  const bool can_end = std::ranges::any_of(group, [&](StmtId id) { return ends(id); });
-  if (!n_.may_have_ended_ && !can_end) {
-    out.insert(out.end(), group.begin(), group.end());
-    return;
+  // As long as no lane can have ended they need no guard.
+  if (!n_.may_have_ended_) {
+    const auto first = std::ranges::find_if(group, [&](StmtId id) { return ends(id); });
+    out.insert(out.end(), group.begin(), first);
+    group.erase(group.begin(), first);
+    if (group.empty()) return;
   }
+  const bool can_end = std::ranges::any_of(group, [&](StmtId id) { return ends(id); });
   for (StmtId& id : group) {
     const auto* let = std::get_if<Let>(&d_.p[id]);
     if (let == nullptr) continue;

@@ -16,6 +16,12 @@ class Extractor {
   Extractor(const Draft& d, std::string name, bool shared_as_buffers = false);
   virtual ~Extractor() = default;
 
+  // Instead of the draft's.
+  void set_row_workgroup(uint32_t lanes) {
+    c_.workgroup = {lanes, 1, 1};
+    c_.workgroup_axes = 1;
+  }
+
   struct Extracted {
     check::CheckedProgram program;
     std::vector<Argument> arguments;  // by BufferId

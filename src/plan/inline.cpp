@@ -23,18 +23,7 @@ class BodyCopier {
 
   LocalId local(LocalId id) {
     const auto [it, fresh] = locals_.try_emplace(id.value, LocalId{});
-    if (fresh) {
-      const Local l = d_.p[id];
-      it->second =
-          d_.local(l.kind == Local::Kind::Param ? Local::Kind::Let : l.kind,
-                   std::string(d_.source_names[id.index()]), d_.type_of(id), d_.level_of(id));
-      d_.p.locals[it->second.index()].count = l.count;
-      d_.c.array_counts[it->second.index()] = d_.c.array_counts[id.index()];
-      if (d_.p.loc(id).valid()) {
-        d_.p.positions.locals.resize(d_.p.locals.size());
-        d_.p.positions.locals[it->second.index()] = d_.p.loc(id);
-      }
-    }
+    if (fresh) it->second = d_.copy_of(id);
     return it->second;
   }
 
@@ -167,7 +156,8 @@ class ReturnRewriter : public ExitRewriter {
 
 class Inliner : private Hoister {
  public:
-  Inliner(Draft& d, bool effects) : Hoister(d), needed_(d.p.fns.size()), effects_(effects) {
+  Inliner(Draft& d, const Inlined& also)
+      : Hoister(d), needed_(d.p.fns.size()), effects_(also.effects), ids_(also.ids) {
     for (uint32_t i = 0; i < d.p.fns.size(); ++i) needs_inlining(FnId{i});
   }
 
@@ -187,7 +177,8 @@ class Inliner : private Hoister {
     bool yes = false;
     const auto look = [&](ExprId e) {
       if (const auto* call = std::get_if<Call>(&d_.p[e])) yes |= needs_inlining(call->fn);
-      if (const auto* builtin = std::get_if<BuiltinRef>(&d_.p[e])) yes |= is_call(builtin->builtin);
+      if (const auto* builtin = std::get_if<BuiltinRef>(&d_.p[e]))
+        yes |= ids_ || is_call(builtin->builtin);
       yes |= std::holds_alternative<UniformLoad>(d_.p[e]);
       if (effects_)
         yes |= std::holds_alternative<Atomic>(d_.p[e]) || std::holds_alternative<Subgroup>(d_.p[e]);
@@ -288,12 +279,13 @@ class Inliner : private Hoister {
 
   std::vector<Need> needed_;
   bool effects_;
+  bool ids_;
 };
 
 }  // namespace
 
-void inline_calls(Draft& d, bool effects) {
-  Inliner(d, effects).run();
+void inline_calls(Draft& d, const Inlined& also) {
+  Inliner(d, also).run();
 }
 
 }  // namespace vyre::plan

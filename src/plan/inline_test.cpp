@@ -287,7 +287,7 @@ region main {
 }
 )");
   const auto d = draft_of(kSource);
-  inline_calls(*d, false);
+  inline_calls(*d, {});
   ASSERT_EQ(d->source_tags.size(), 2U);
   for (const auto& [own, source] : d->source_tags) EXPECT_EQ(source, 1U);
 }

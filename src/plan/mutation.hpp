@@ -31,7 +31,9 @@ namespace vyre::plan {
   X(NoLiveWord) X(GroupFrameNotCarried) X(TrapSiteOfOther)                                        \
   /* native route */                                                                              \
   X(NativeNoVote) X(NativeNoResync) X(NativeGuardUniform) X(NativeWalkEveryLoop)                  \
-  X(NativeNoGridResync) X(NativeStopAtInternal) X(NativeSnapshotOnce) X(NativeEndedSubgroup)
+  X(NativeNoGridResync) X(NativeStopAtInternal) X(NativeSnapshotOnce) X(NativeEndedSubgroup)      \
+  /* several workgroups in a block */                                                             \
+  X(FoldUniformInPlace) X(FoldNotSaved)
 // clang-format on
 
 enum class Mutation : uint8_t {

@@ -219,8 +219,8 @@ segment 0, tells who is live, live lanes in live
       var phase_round : u32 = 0u32;
       var x : u32 = 0u32;
       region main {
+        x = a[gid.x];
         if live {
-          x = a[gid.x];
           if x == 1 {
             trap_value[lane] = x;
             trap_site[lane] = 0u32;

@@ -11,8 +11,13 @@ namespace vyre::plan {
 
 // Promise: no function that is still called holds a barrier of workgroup or grid scope, a fixpoint,
 // a trap, a resume, a collective, an async copy, or asks for the result of a fixpoint; with
-// `effects`, none writes memory of others or uses subgroup operations either.
-void inline_calls(Draft& d, bool effects);
+// `effects`, none writes memory of others or uses subgroup operations either; with `ids`, none asks
+// where it runs.
+struct Inlined {
+  bool effects = false;
+  bool ids = false;
+};
+void inline_calls(Draft& d, const Inlined& also);
 
 // Loads of other types hide bits: a store can change them without the loaded value changing.
 bool loads_all_bits(ir::Type element);

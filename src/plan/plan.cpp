@@ -40,6 +40,7 @@ std::string_view name_of(Hidden::Kind kind) {
     case Hidden::Kind::ReportSite: return "trap site";
     case Hidden::Kind::Snapshot: return "snapshot";
     case Hidden::Kind::Meeting: return "meeting";
+    case Hidden::Kind::Grid: return "grid";
   }
   return "?";
 }
@@ -176,17 +177,20 @@ Error unsupported_checked() {
 
 }  // namespace
 
-Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& options) {
-  if (!checked.has_grid_barrier && !options.workgroup) return whole_program(checked, options.route);
-  const bool native = options.route == Route::Native;
-  if (native && options.checked) return std::unexpected(unsupported_checked());
+namespace {
+
+// `folded`: of the virtual route. NotFolded: it cannot be.
+enum class Refusal : uint8_t { TooLarge, NotFolded };
+std::expected<Plan, std::pair<Refusal, size_t>> plan_of(const check::CheckedProgram& checked,
+                                                        const PlanOptions& options, bool folded) {
+  const bool native = options.route == Route::Native || folded;
   Draft d(checked);
   d.checked = options.checked;
   if (options.workgroup) set_workgroup(d, *options.workgroup);
 
   const bool fixpoints = std::ranges::any_of(
       d.p.stmts, [](const Stmt& s) { return std::holds_alternative<Fixpoint>(s); });
-  inline_calls(d, native || fixpoints);
+  inline_calls(d, {.effects = native || fixpoints, .ids = folded});
   guard_zero_passes(d);
   find_fixpoint_modes(d, options.checked);
   const CutPoints cuts{Scope::Grid, native};
@@ -215,9 +219,25 @@ Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& 
   normalise(d, cuts);
   Tree tree = cut(d, cuts);
   analyse(d, tree, options.checked);
-  if (!make_segments(d, tree, cuts, options, control, state ? &*state : nullptr, plan))
-    return std::unexpected(too_large(plan.segments.size()));
-  return plan;
+  switch (make_segments(d, tree, cuts, options, control, state ? &*state : nullptr, plan)) {
+    case Made::All: return plan;
+    case Made::NotFolded: return std::unexpected(std::pair(Refusal::NotFolded, size_t{0}));
+    case Made::TooLarge: break;
+  }
+  return std::unexpected(std::pair(Refusal::TooLarge, plan.segments.size()));
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& options) {
+  if (!checked.has_grid_barrier && !options.workgroup) return whole_program(checked, options.route);
+  if (options.route == Route::Native && options.checked)
+    return std::unexpected(unsupported_checked());
+  const bool fold = options.route == Route::Virtual && !options.checked;
+  auto plan = plan_of(checked, options, fold);
+  if (!plan && plan.error().first == Refusal::NotFolded) plan = plan_of(checked, options, false);
+  if (!plan) return std::unexpected(too_large(plan.error().second));
+  return std::move(*plan);
 }
 
 Result<Plan> cut_workgroup(const check::CheckedProgram& checked, bool accesses_end_lanes) {
@@ -226,7 +246,7 @@ Result<Plan> cut_workgroup(const check::CheckedProgram& checked, bool accesses_e
   const CutPoints cuts{Scope::Workgroup, false};
   Plan plan;
   plan.scope = Scope::Workgroup;
-  inline_calls(d, false);
+  inline_calls(d, {});
   Hidden control_words;
   control_words.kind = Hidden::Kind::Control;
   control_words.name = "control";
@@ -236,7 +256,7 @@ Result<Plan> cut_workgroup(const check::CheckedProgram& checked, bool accesses_e
   analyse(d, tree, accesses_end_lanes);
   PlanOptions options;
   options.checked = accesses_end_lanes;
-  if (!make_segments(d, tree, cuts, options, control, nullptr, plan))
+  if (make_segments(d, tree, cuts, options, control, nullptr, plan) != Made::All)
     return std::unexpected(too_large(plan.segments.size()));
   return plan;
 }

@@ -43,7 +43,7 @@ std::string print_statements(const Program& p, const StmtList& items) {
 struct Prepared {
   Prepared(std::string_view source, Scope scope) : draft(draft_of(source)), cuts{scope, false} {
     Draft& d = *draft;
-    inline_calls(d, false);
+    inline_calls(d, {});
     if (scope == Scope::Grid) find_fixpoint_modes(d, false);
     Hidden words;
     words.name = "control";
@@ -275,13 +275,13 @@ std::string body_of(const Draft& d) {
 
 std::string inlined(std::string_view source, bool effects) {
   const auto d = draft_of(source);
-  inline_calls(*d, effects);
+  inline_calls(*d, {.effects = effects});
   return body_of(*d);
 }
 
 std::string fixpoint_modes(std::string_view source, bool checked) {
   const auto d = draft_of(source);
-  inline_calls(*d, true);
+  inline_calls(*d, {.effects = true});
   find_fixpoint_modes(*d, checked);
   std::vector<std::string> lines;
   for (const FixpointInfo& info : d->fixpoints)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which way a dispatch takes through its grid barriers. Chosen anew for each one: it depends on the
 // grid and on how many workgroups the loaded code can keep on the device.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "vyre/plan/plan.hpp"
@@ -14,6 +16,14 @@ Error refuse(ErrorCode code, std::string message) {
 }
 
 }  // namespace
+
+uint64_t blocks_of(const Segment& segment, uint64_t workgroups, uint64_t resident) {
+  const uint64_t folds = segment.folds;
+  const uint64_t most = std::min(resident, workgroups / folds);
+  if (segment.turns == 0) return most;
+  const uint64_t needed = (workgroups + folds * segment.turns - 1) / (folds * segment.turns);
+  return needed <= most ? needed : 0;
+}
 
 Result<RouteChoice> choose_route(const check::CheckedProgram& checked, const check::Launch& launch,
                                  const RouteRequest& request) {

@@ -9,6 +9,7 @@
 #include "base/match.hpp"
 #include "plan/crossings.hpp"
 #include "plan/extract.hpp"
+#include "plan/fold.hpp"
 #include "plan/mutation.hpp"
 #include "plan/native.hpp"
 #include "vyre/ir/semantics.hpp"
@@ -33,8 +34,7 @@ class SegmentMaker {
         edges_(d, tree, cuts, options, homes_, h_),
         locals_(static_cast<uint32_t>(d.p.locals.size())) {}
 
-  // False: the segments together are too large.
-  bool run(BufferId control) {
+  Made run(BufferId control) {
     h_.control = control;
     number_resumes(tree_.nodes);
     plan_.control.resumes = static_cast<uint32_t>(plan_.resumes.size());
@@ -43,14 +43,15 @@ class SegmentMaker {
     for (const Piece& piece : tree_.pieces) {
       segment_of_.push_back(static_cast<uint32_t>(plan_.segments.size()));
       if (!piece.items.empty()) make(piece);
-      if (nodes_ > kMostNodes) return false;
+      if (not_folded_) return Made::NotFolded;
+      if (nodes_ > kMostNodes) return Made::TooLarge;
     }
     plan_.steps = steps(tree_.nodes);
     plan_.fixpoints = d_.fixpoints;
     declare_snapshots();
     plan_.hidden = d_.hidden;
     plan_.frame_words = homes_.frame_words;
-    return true;
+    return Made::All;
   }
 
  private:
@@ -230,13 +231,32 @@ class SegmentMaker {
     StmtList all = edges_.ids();
     for (const StmtList* part : {&carried, &prologue, &body})
       all.insert(all.end(), part->begin(), part->end());
-    finish(piece, all, live);
+    const Folded folded =
+        cuts_.native && options_.route == Route::Virtual ? fold(all, live) : Folded{};
+    if (!not_folded_) finish(piece, all, live, folded);
   }
 
-  void finish(const Piece& piece, const StmtList& all, LocalId live) {
+  struct Folded {
+    uint32_t folds = 0;
+    uint32_t turns = 0;
+  };
+  Folded fold(StmtList& all, LocalId live) {
+    if (!Folder::has_barrier(d_, all)) return {};
+    Folder folder(d_, fold_memory_, edges_.lane_local(), live, options_);
+    // What launches hand over of shared memory, blocks have no room for.
+    not_folded_ = !h_.shared.empty() || !folder.accepts(all);
+    if (not_folded_) return {};
+    all = folder.run();
+    return {folder.together(), folder.written_turns()};
+  }
+
+  void finish(const Piece& piece, const StmtList& all, LocalId live, const Folded& folded) {
     Segment segment;
+    segment.folds = folded.folds;
+    segment.turns = folded.turns;
     Extractor extractor(d_, fmt::format("{}_{}", d_.p.name, plan_.segments.size()),
                         cuts_.scope == Scope::Workgroup);
+    if (folded.folds > 1) extractor.set_row_workgroup(folded.folds * d_.lanes_per_group());
     Extractor::Extracted extracted = extractor.run(all, live);
     segment.program = std::move(extracted.program);
     nodes_ += segment.program.program.exprs.size() + segment.program.program.stmts.size();
@@ -515,11 +535,13 @@ class SegmentMaker {
 
   const Piece* piece_ = nullptr;
   std::optional<NativeSegment> native_;
+  FoldMemory fold_memory_;
+  bool not_folded_ = false;
 };
 
 }  // namespace
 
-bool make_segments(Draft& d, Tree& tree, const CutPoints& cuts, const PlanOptions& options,
+Made make_segments(Draft& d, Tree& tree, const CutPoints& cuts, const PlanOptions& options,
                    BufferId control, const NativeState* native, Plan& plan) {
   return SegmentMaker(d, tree, cuts, options, native, plan).run(control);
 }

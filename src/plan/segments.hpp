@@ -7,10 +7,14 @@
 
 namespace vyre::plan {
 
-// False if they would be too large for any memory. Fills steps, segments, hidden buffers and
-// everything else of a plan but scope and route. `control`: the buffer of the control words.
-// `native`: of the native route.
-bool make_segments(Draft& d, Tree& tree, const CutPoints& cuts, const PlanOptions& options,
+enum class Made : uint8_t {
+  All,
+  TooLarge,   // for any memory
+  NotFolded,  // virtual route: what has to be folded cannot be
+};
+// Fills steps, segments, hidden buffers and everything else of a plan but scope and route.
+// `control`: the buffer of the control words. `native`: of a route with barriers inside launches.
+Made make_segments(Draft& d, Tree& tree, const CutPoints& cuts, const PlanOptions& options,
                    ir::BufferId control, const NativeState* native, Plan& plan);
 
 }  // namespace vyre::plan

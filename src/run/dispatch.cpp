@@ -2,6 +2,7 @@
 // One dispatch: the single path that blocking, timed, into, batched, resident and asynchronous
 // dispatches take.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <functional>
 
@@ -98,6 +99,11 @@ Result<void> Dispatch::shape() {
     w.route = *route;
     auto found = variant(*route);
     if (!found) return std::unexpected(found.error());
+    if (*route == Route::Virtual && !can_fold(**found)) {
+      found = unfolded(**found);
+      if (!found) return std::unexpected(found.error());
+      w.route = (*found)->policy.route;
+    }
     w.variant = std::move(*found);
     if (!w.wanted.unknown_grid)
       if (auto ok = plan::check_state(*w.variant->plan, *p_.source.program, w.launch,
@@ -167,8 +173,56 @@ Result<Route> Dispatch::choose_route() {
   return choice->route;
 }
 
+// Whether all segments whose blocks take turns at workgroups can be launched.
+bool Dispatch::can_fold(const pipeline::Variant& variant) const {
+  const uint64_t groups = lease_->launch.workgroups();
+  for (uint32_t i = 0; i < variant.plan->segments.size(); ++i) {
+    const plan::Segment& segment = variant.plan->segments[i];
+    if (segment.folds != 0 &&
+        plan::blocks_of(segment, groups, variant.loaded.max_resident_groups(i)) == 0)
+      return false;
+  }
+  return true;
+}
+
+// First with state in memory, then with a launch for each segment.
+Result<std::shared_ptr<const pipeline::Variant>> Dispatch::unfolded(
+    const pipeline::Variant& folded) {
+  pipeline::Policy policy = folded.policy;
+  policy.turns = 0;
+  if (policy != folded.policy) {
+    auto found = variant(policy);
+    if (!found || can_fold(**found)) return found;
+  }
+  return variant(Route::Resident);
+}
+
+// How workgroups are spread over fewer blocks: those are as large as the device has them, because
+// barriers cost by the number of blocks, but all units have some. The state of a few turns may stay
+// in registers, of which a thread has enough if one block of that size is on each unit.
+void Dispatch::fold(pipeline::Policy& policy) const {
+  constexpr uint32_t kMostTurns = 8;
+  constexpr uint64_t kLanesOfUnit = 1024;
+  const device::BackendInfo& info = device_.backend->info();
+  const uint64_t groups = lease_->launch.workgroups();
+  const uint64_t lanes = std::max<uint64_t>(1, lease_->launch.lanes_per_workgroup());
+  const uint64_t units = std::max(info.profile.compute_units, 1U);
+  const uint64_t most = info.capabilities.max_invocations_per_workgroup / lanes;
+  policy.together =
+      static_cast<uint32_t>(std::bit_floor(std::max<uint64_t>(1, std::min(most, groups / units))));
+  const uint64_t block = policy.together * lanes;
+  const uint64_t at_once = units * std::max<uint64_t>(1, kLanesOfUnit / block) * policy.together;
+  const uint64_t turns = (groups + at_once - 1) / at_once;
+  if (turns <= kMostTurns) policy.turns = static_cast<uint32_t>(turns);
+}
+
 Result<std::shared_ptr<const pipeline::Variant>> Dispatch::variant(Route route) {
-  const pipeline::Policy policy = policy_of(config_, route);
+  pipeline::Policy policy = policy_of(config_, route);
+  if (route == Route::Virtual && !policy.checked && !lease_->wanted.unknown_grid) fold(policy);
+  return variant(policy);
+}
+
+Result<std::shared_ptr<const pipeline::Variant>> Dispatch::variant(const pipeline::Policy& policy) {
   {
     const std::scoped_lock lock(p_.mutex);
     for (const auto& known : p_.variants)

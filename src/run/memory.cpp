@@ -31,7 +31,8 @@ bool starts_as_zeros(Hidden::Kind kind) {
     case Hidden::Kind::Slot:
     case Hidden::Kind::ReportValue:
     case Hidden::Kind::ReportSite:
-    case Hidden::Kind::Snapshot: return false;
+    case Hidden::Kind::Snapshot:
+    case Hidden::Kind::Grid: return false;
   }
   return true;
 }

@@ -68,6 +68,9 @@ Result<void> PlanRunner::pass() {
   if (!plan_.whole && can_stop())
     m_.set_hidden_word(*plan_.find_hidden(Hidden::Kind::Control), ControlWords::kStop, kNoLane);
   if (s_.launch->workgroups() == 0 && !s_.grid_from) return {};
+  if (const auto grid = plan_.find_hidden(Hidden::Kind::Grid))
+    for (uint32_t axis = 0; axis < 3; ++axis)
+      m_.set_hidden_word(*grid, axis, s_.launch->grid[axis]);
   if (s_.record_loops && decides_) {
     if (auto ok = record(plan_.steps); !ok) return ok;
     if (deferred()) return {};
@@ -259,9 +262,13 @@ Result<void> PlanRunner::add_launch(uint32_t index) {
   launch.grid_from = s_.grid_from;
   launch.segment = index;
   launch.cooperative = s_.variant->entries[index].barriers_inside || plan_.route == Route::Virtual;
-  if (plan_.route == Route::Virtual) {
-    const uint64_t resident = s_.variant->loaded.max_resident_groups(index);
-    if (resident < s_.launch->workgroups()) launch.blocks = resident;
+  const uint64_t resident = s_.variant->loaded.max_resident_groups(index);
+  if (segment.folds != 0) {
+    launch.workgroup = segment.program.workgroup;
+    launch.grid = {
+        static_cast<uint32_t>(plan::blocks_of(segment, s_.launch->workgroups(), resident)), 1, 1};
+  } else if (plan_.route == Route::Virtual && resident < s_.launch->workgroups()) {
+    launch.blocks = resident;
   }
   segment_ = index;
   looked_ = false;

@@ -151,6 +151,10 @@ class Dispatch {
   Result<void> read_grid();
   Result<void> shape();
   Result<std::shared_ptr<const pipeline::Variant>> variant(plan::Route route);
+  Result<std::shared_ptr<const pipeline::Variant>> variant(const pipeline::Policy& policy);
+  void fold(pipeline::Policy& policy) const;
+  [[nodiscard]] bool can_fold(const pipeline::Variant& variant) const;
+  Result<std::shared_ptr<const pipeline::Variant>> unfolded(const pipeline::Variant& folded);
   Result<plan::Route> choose_route();
   Result<void> passes(PlanRunner& runner, Report& report);
   Result<void> recorded_passes(PlanRunner& runner, Report& report);

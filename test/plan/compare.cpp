@@ -20,13 +20,16 @@ using plan::Route;
 
 std::string to_string(const Way& way) {
   if (!way.device_id.empty()) return way.device_id + (way.checked ? ", checked" : "");
-  return fmt::format("{}{}{}{}, {} {}", plan::name_of(way.route),
+  return fmt::format("{}{}{}{}{}{}, {} {}", plan::name_of(way.route),
                      !way.device                  ? ""
                      : way.device->whole_programs ? " by the driver, whole"
                      : way.device->device_loops   ? " by the driver, with device loops"
                                                   : " by the driver",
                      way.workgroup_phases ? " with workgroup phases" : "",
-                     way.checked ? ", checked" : "", oracle::name_of(way.schedule), way.seed);
+                     way.checked ? ", checked" : "",
+                     way.together > 1 ? fmt::format(", {} together", way.together) : "",
+                     way.turns > 0 ? fmt::format(", {} turns", way.turns) : "",
+                     oracle::name_of(way.schedule), way.seed);
 }
 
 std::vector<Way> all_ways() {
@@ -38,6 +41,10 @@ std::vector<Way> all_ways() {
     ways.push_back({.route = Route::Resident, .workgroup_phases = true, .schedule = schedule});
   }
   ways.push_back({.route = Route::Virtual, .checked = true});
+  ways.push_back({.route = Route::Virtual, .together = 2});
+  ways.push_back(
+      {.route = Route::Virtual, .together = 3, .turns = 2, .schedule = oracle::Schedule::Random});
+  ways.push_back({.route = Route::Virtual, .turns = 3, .schedule = oracle::Schedule::Reversed});
   return ways;
 }
 
@@ -95,7 +102,10 @@ std::optional<Fault> find_fault(const check::CheckedProgram& checked,
                                 const std::optional<check::Axes>& grid,
                                 const std::vector<Way>& ways) {
   std::map<std::tuple<oracle::Schedule, uint64_t, bool, uint32_t>, Ran> sources;
-  std::map<std::pair<Route, bool>, Result<plan::Plan>> plans;
+  std::map<std::tuple<Route, bool, uint32_t, uint32_t>, Result<plan::Plan>> plans;
+  const std::vector<std::span<const std::byte>> spans(inputs.begin(), inputs.end());
+  const auto launch = check::resolve_launch(checked, {.inputs = spans, .grid = grid});
+  const uint64_t groups = launch ? launch->workgroups() : 1;
   for (const Way& way : ways) {
     RunOptions options;
     options.schedule = way.schedule;
@@ -131,11 +141,17 @@ std::optional<Fault> find_fault(const check::CheckedProgram& checked,
         return Fault{way, std::move(what)};
       continue;
     }
-    auto plan = plans.find({way.route, way.checked});
+    // Every block has at least so many.
+    const auto together =
+        static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(way.together, groups)));
+    const std::tuple plan_key(way.route, way.checked, together, way.turns);
+    auto plan = plans.find(plan_key);
     if (plan == plans.end())
       plan = plans
-                 .emplace(std::pair(way.route, way.checked),
-                          plan::make_plan(checked, {.route = way.route, .checked = way.checked}))
+                 .emplace(plan_key, plan::make_plan(checked, {.route = way.route,
+                                                              .checked = way.checked,
+                                                              .together = together,
+                                                              .turns = way.turns}))
                  .first;
     if (!plan->second) return Fault{way, "no plan: " + vyre::to_string(plan->second.error())};
     options.workgroup_phases = way.workgroup_phases;

@@ -475,6 +475,8 @@ class GridRun {
     if (!plan_.whole) set_word(control(), ControlWords::kLive, 0);
     if (Bytes* meeting = hidden_.find(Hidden::Kind::Meeting))
       std::ranges::fill(*meeting, std::byte{0});
+    if (Bytes* grid = hidden_.find(Hidden::Kind::Grid))
+      for (uint32_t axis = 0; axis < 3; ++axis) set_word(*grid, axis, launch_.grid[axis]);
     if (++ran_.launches > options_.max_launches) return fail(internal("the plan does not end"));
     if (auto ok = execute(index); !ok) return fail(ok.error());
     if (plan_.whole) return pending_ ? fail(pending_->second) : Signal::Go;
@@ -536,6 +538,7 @@ class GridRun {
     }
     const check::Launch launch = launch_of(launch_, program, memory);
     const Result<void> done = options_.workgroup_phases ? run_phases(index, launch, memory)
+                              : segment.folds != 0      ? run_folded(index, launch, memory)
                               : plan_.route == Route::Virtual
                                   ? run_blocks(index, launch, memory)
                                   : run_slice(index, launch, memory, 0, launch_.workgroups());
@@ -562,7 +565,7 @@ class GridRun {
     slice.first = first;
     slice.count = count;
     slice.agreed = agreed_buffers(plan_, segment);
-    slice.all_arrive = plan_.route == Route::Native && !plan_.whole;
+    slice.all_arrive = (plan_.route == Route::Native && !plan_.whole) || segment.folds != 0;
     const oracle::Code& compiled = code(index);
     const auto area = [&](const SharedUse& use, uint64_t group) {
       const Hidden& h = plan_.hidden[use.hidden];
@@ -600,6 +603,17 @@ class GridRun {
   // A lane stopped in a way the segment does not report itself.
   void note_stop(uint32_t lane, const Error& error) {
     if (!pending_ || lane < pending_->first) pending_ = {lane, error};
+  }
+
+  // All resident blocks at once, each of which takes turns at its workgroups by itself.
+  Result<void> run_folded(uint32_t index, check::Launch launch, std::vector<Bytes>& memory) {
+    const Segment& segment = plan_.segments[index];
+    const uint64_t resident = segment.turns == 0 ? options_.resident_blocks : ~uint64_t{0};
+    const uint64_t blocks = blocks_of(segment, launch_.workgroups(), resident);
+    if (blocks == 0) return std::unexpected(internal("too few workgroups for a block"));
+    launch.grid = {static_cast<uint32_t>(blocks), 1, 1};
+    launch.workgroup = segment.program.workgroup;
+    return run_slice(index, launch, memory, 0, blocks);
   }
 
   // Some resident blocks, each of them all workgroups of its share one after the other, forward

@@ -40,6 +40,8 @@ struct Policy {
   std::string profile{};
   bool speculation = false;
   bool persistent_threads = false;
+  uint32_t together = 1;  // as in plan::PlanOptions
+  uint32_t turns = 0;
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 using Fields = std::vector<std::pair<std::string, std::string>>;

@@ -25,7 +25,7 @@ namespace vyre::plan {
 // Ways through a grid barrier.
 enum class Route : uint8_t {
   Native,    // all workgroups at once, the barrier inside the launch
-  Virtual,   // one launch; each resident block runs several workgroups per segment
+  Virtual,   // one launch with the barriers inside; each resident block runs several workgroups
   Resident,  // one launch per segment on buffers that stay on the device
   Host,      // one launch per segment, buffers go through the host
 };
@@ -46,6 +46,7 @@ struct Hidden {
     ReportSite,   // per lane: row of Plan::sites
     Snapshot,     // a fixpoint's buffer as it was before the pass
     Meeting,      // native route: words of votes and stops, zeros before the launch
+    Grid,         // workgroups of the dispatch along each axis, for launches of fewer
   };
   enum class Extent : uint8_t { Once, PerWorkgroup, PerLane, LikeBuffer };
   Kind kind = Kind::Control;
@@ -121,6 +122,11 @@ struct Segment {
   // that only walk along, and takes them out of subgroup operations.
   bool barriers_inside = false;
   ir::LocalId live;
+  // Not 0: the launch has fewer workgroups than the dispatch, along x, each of which runs so many of
+  // the dispatch side by side, and all of them in turns. There have to be at least `folds` for each.
+  // The program's workgroup is that of the launch.
+  uint32_t folds = 0;
+  uint32_t turns = 0;  // not 0: no more than so many, with all state in registers
   std::vector<std::string> regions;        // of its statements, in source order
   std::vector<Crossing> crossings;         // in source order
   uint32_t first_line = 0, last_line = 0;  // of its statements in the source; 0: unknown
@@ -229,6 +235,10 @@ struct PlanOptions {
   bool wide_index = true;  // the device has 64-bit integers
   // Instead of the program's; one that resolve_launch() has accepted.
   std::optional<check::Axes> workgroup = {};
+  // Virtual route: workgroups that a block should run side by side, where their lanes do not meet;
+  // turns that are enough, if the state of so many fits in registers. 0: any number.
+  uint32_t together = 1;
+  uint32_t turns = 0;
 };
 
 // Fails if asked for a native route in checked mode (Unsupported), or if the segments together
@@ -277,5 +287,9 @@ Result<RouteChoice> choose_route(const check::CheckedProgram& checked, const che
                                  const RouteRequest& request);
 
 bool contains_grid_barrier(const check::CheckedProgram& checked);
+
+// How many blocks a segment that folds workgroups is launched with, of which `resident` can be on
+// the device at once. 0: they are not enough.
+uint64_t blocks_of(const Segment& segment, uint64_t workgroups, uint64_t resident);
 
 }  // namespace vyre::plan

@@ -368,7 +368,7 @@ bool asks_for_fma(const plan::Plan& plan) {
   return false;
 }
 
-// All programs that there are, in both ways through grid barriers.
+// All programs that there are, in all ways through grid barriers.
 void make_all(const char* folder, size_t least) {
   size_t made = 0;
   for (const auto& file :
@@ -377,8 +377,11 @@ void make_all(const char* folder, size_t least) {
     const std::string name = file.path().stem();
     std::ifstream in(file.path());
     const std::string source{std::istreambuf_iterator<char>(in), {}};
-    for (const plan::Route route : {plan::Route::Native, plan::Route::Resident}) {
+    for (const plan::Route route :
+         {plan::Route::Native, plan::Route::Virtual, plan::Route::Resident}) {
       const plan::Plan plan = plan_of(source, route);
+      // Only programs with barriers have several ways.
+      if (route == plan::Route::Virtual && plan.whole) continue;
       for (const std::string_view architecture : kArchitectures) {
         const auto code = ptx_of(plan, {.architecture = architecture});
         ASSERT_TRUE(code.has_value()) << name << to_string(code.error());

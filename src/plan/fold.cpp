@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a body is like that is to be folded: its pieces, and where its locals live.
+#include "plan/fold.hpp"
+
+#include <algorithm>
+
+#include "base/match.hpp"
+#include "plan/passes.hpp"
+
+namespace vyre::plan {
+
+using namespace ir;
+
+Folder::Folder(Draft& d, FoldMemory& memory, LocalId lane, LocalId live, const PlanOptions& options)
+    : d_(d),
+      memory_(memory),
+      lane_of_source_(lane),
+      live_(live),
+      together_(std::max(options.together, 1U)),
+      written_turns_(options.turns),
+      wide_index_(options.wide_index),
+      size_(d.c.workgroup) {}
+
+Folder::Home Folder::home(LocalId local) const {
+  const auto found = uses_.find(local.value);
+  return found == uses_.end() ? Home::Inside : found->second.home;
+}
+
+namespace {
+
+// The grid_load that is the value of a `let` or an assignment.
+ExprId grid_load_of(const Draft& d, StmtId id) {
+  ExprId value;
+  if (const auto* let = std::get_if<Let>(&d.p[id])) value = let->value;
+  if (const auto* assign = std::get_if<Assign>(&d.p[id]); assign != nullptr && !assign->op)
+    value = assign->value;
+  if (!value.valid()) return {};
+  const auto* load = std::get_if<UniformLoad>(&d.p[value]);
+  return load != nullptr && load->scope == Scope::Grid ? value : ExprId{};
+}
+
+}  // namespace
+
+bool Folder::has_barrier(const Draft& d, const StmtList& body) {
+  return std::ranges::any_of(body, [&](StmtId id) {
+    return any_stmt_below(d.p, id,
+                          [&](StmtId s) {
+                            const auto* barrier = std::get_if<Barrier>(&d.p[s]);
+                            return barrier != nullptr && barrier->scope == Scope::Grid;
+                          }) ||
+           any_expr_below(d.p, id, [&](ExprId e) {
+             const auto* load = std::get_if<UniformLoad>(&d.p[e]);
+             return load != nullptr && load->scope == Scope::Grid;
+           });
+  });
+}
+
+StmtList Folder::lower_loads(std::span<const StmtId> list) {
+  StmtList out;
+  for (const StmtId id : StmtList(list.begin(), list.end())) {
+    if (!has_barrier(d_, {id})) {
+      out.push_back(id);
+      continue;
+    }
+    if (const ExprId value = grid_load_of(d_, id); value.valid()) {
+      const auto load = std::get<UniformLoad>(d_.p[value]);
+      const ExprId plain =
+          d_.expr(Load{load.memory, load.index}, d_.type_of(value), d_.p.loc(value));
+      d_.c.expr_proofs[plain.index()] = d_.c.expr_proofs[value.index()];
+      out.push_back(d_.barrier(Scope::Grid));
+      out.push_back(d_.with_operands(id, {plain}));
+      out.push_back(d_.barrier(Scope::Grid));
+      continue;
+    }
+    std::vector<StmtList> blocks;
+    const Stmt s = d_.p[id];
+    for_each_block(s, [&](Block b) { blocks.push_back(lower_loads(d_.p.items(b))); });
+    out.push_back(blocks.empty() ? id : d_.with_blocks(id, blocks));
+  }
+  return out;
+}
+
+bool Folder::accepts(const StmtList& body) {
+  const StmtList lowered = lower_loads(body);
+  if (!build(lowered, parts_)) return false;
+  if (refused_) return false;
+  // Lanes that have ended do not come to operations of their subgroup.
+  if (in_subgroup_ && uses_.contains(live_.value)) return false;
+  if (meets_in_group_) together_ = 1;
+  settle_homes();
+  if (!fits_registers(lowered)) written_turns_ = 0;
+  return true;
+}
+
+bool Folder::fits_registers(const StmtList& body) const {
+  constexpr uint32_t kMostWords = 40;        // of a thread
+  constexpr uint32_t kMostStatements = 400;  // in all turns
+  uint32_t words = 0;
+  for (const auto& [i, u] : uses_) {
+    if (u.home != Home::Slot) continue;
+    if (d_.c.array_counts[i] != 0) return false;
+    words += words_of(d_.type_of(LocalId{i}));
+  }
+  uint32_t statements = 0;
+  for (const StmtId id : body) for_each_stmt(d_.p, id, [&](StmtId) { ++statements; });
+  // Without state there is nothing to gain.
+  return words != 0 && words * written_turns_ <= kMostWords &&
+         statements * written_turns_ <= kMostStatements;
+}
+
+// ---- pieces
+
+bool Folder::jumps_out(const Draft& d, StmtId id) {
+  const Stmt& s = d.p[id];
+  if (std::holds_alternative<Break>(s) || std::holds_alternative<Continue>(s)) return true;
+  if (std::holds_alternative<For>(s) || std::holds_alternative<While>(s)) return false;
+  bool found = false;
+  for_each_block(s, [&](Block b) {
+    for (const StmtId inner : d.p.items(b)) found = found || jumps_out(d, inner);
+  });
+  return found;
+}
+
+bool Folder::is_around(StmtId id) const {
+  return jumps_out(d_, id) || any_stmt_below(d_.p, id, [&](StmtId s) {
+           const auto* barrier = std::get_if<Barrier>(&d_.p[s]);
+           return (barrier != nullptr && barrier->scope == Scope::Grid) ||
+                  std::holds_alternative<Return>(d_.p[s]);
+         });
+}
+
+bool Folder::build(std::span<const StmtId> list, std::vector<Part>& parts) {
+  for (const StmtId id : list) {
+    if (is_around(id)) {
+      // Every local has a name of its own, so blocks need not be kept.
+      const auto* nested = std::get_if<Nested>(&d_.p[id]);
+      const auto* region = std::get_if<Region>(&d_.p[id]);
+      if (nested != nullptr || region != nullptr) {
+        if (!build(d_.p.items(nested != nullptr ? nested->body : region->body), parts))
+          return false;
+        continue;
+      }
+      if (!build_around(id, parts.emplace_back())) return false;
+      continue;
+    }
+    if (parts.empty() || parts.back().stmt.valid()) parts.emplace_back().piece = pieces_++;
+    parts.back().items.push_back(id);
+    scan(id, parts.back().piece, true);
+  }
+  return true;
+}
+
+bool Folder::build_around(StmtId id, Part& part) {
+  part.stmt = id;
+  const Stmt& s = d_.p[id];
+  bool uniform = true;
+  for_each_operand(d_.p, s, [&](ExprId e) {
+    uniform = uniform && is_uniform(e);
+    scan(e, kAround);
+  });
+  if (!uniform) return false;
+  if (const auto* loop = std::get_if<For>(&s)) use(loop->variable).home = Home::Loop;
+  const bool known = std::holds_alternative<Barrier>(s) || std::holds_alternative<Return>(s) ||
+                     std::holds_alternative<Break>(s) || std::holds_alternative<Continue>(s) ||
+                     std::holds_alternative<If>(s) || std::holds_alternative<For>(s) ||
+                     std::holds_alternative<While>(s);
+  if (!known) return false;
+  bool good = true;
+  for_each_block(s, [&](Block b) {
+    part.blocks.emplace_back();
+    good = good && build(d_.p.items(b), part.blocks.back());
+  });
+  return good;
+}
+
+// Words of meeting points are read after a barrier, so a load is uniform if its index is.
+bool Folder::is_uniform(ExprId id) const {
+  bool uniform = match(
+      d_.p[id], [&](const LocalRef& e) { return d_.level_of(e.local) == Level::Grid; },
+      [](const BuiltinRef& e) {
+        return e.builtin == Builtin::NumWorkgroups || e.builtin == Builtin::WorkgroupSize;
+      },
+      [&](const Load& e) {
+        return e.memory.kind != Memory::Kind::Local || d_.level_of(e.memory.local()) == Level::Grid;
+      },
+      [](const Atomic&) { return false; }, [](const Subgroup&) { return false; },
+      [](const UniformLoad&) { return false; },
+      [&](const Call&) { return d_.level_of(id) == Level::Grid; },
+      [](const auto&) { return true; });
+  for_each_operand(d_.p, d_.p[id], [&](ExprId e) { uniform = uniform && is_uniform(e); });
+  return uniform;
+}
+
+// ---- locals
+
+void Folder::write(LocalId local, uint32_t piece, bool by_all) {
+  mention(local, piece);
+  LocalUse& u = use(local);
+  u.written.insert(piece);
+  u.by_some = u.by_some || !by_all;
+}
+
+void Folder::note_memory(Memory memory, uint32_t piece) {
+  if (!memory.valid()) return;
+  if (memory.kind == Memory::Kind::Local) mention(memory.local(), piece);
+  if (!d_.is_shared(memory)) return;
+  meets_in_group_ = true;
+  const bool kept = loads_all_bits(d_.element_of(memory)) &&
+                    d_.c.buffers[memory.buffer().index()].constant_count.has_value();
+  refused_ = refused_ || !kept || piece == kAround;
+}
+
+void Folder::scan(ExprId id, uint32_t piece) {
+  for_each_expr(d_.p, id, [&](ExprId e) {
+    match(
+        d_.p[e], [&](const LocalRef& x) { mention(x.local, piece); },
+        [&](const Len& x) {
+          if (x.memory.kind == Memory::Kind::Local) mention(x.memory.local(), piece);
+        },
+        [&](const Load& x) { note_memory(x.memory, piece); },
+        [&](const Atomic& x) { note_memory(x.memory, piece); },
+        [&](const UniformLoad& x) {
+          note_memory(x.memory, piece);
+          meets_in_group_ = true;
+          refused_ = refused_ || x.scope == Scope::Grid;
+        },
+        [&](const Subgroup&) { meets_in_group_ = in_subgroup_ = true; },
+        [&](const BuiltinRef& x) {
+          meets_in_group_ = meets_in_group_ || x.builtin == Builtin::SubgroupLane ||
+                            x.builtin == Builtin::SubgroupId || x.builtin == Builtin::SubgroupSize;
+        },
+        [&](const Call& x) {
+          for (const Arg& arg : d_.p.arguments(x.args))
+            if (const Memory* m = std::get_if<Memory>(&arg)) {
+              note_memory(*m, piece);
+              if (m->kind == Memory::Kind::Local) write(m->local(), piece, false);
+            }
+        },
+        [](const auto&) {});
+  });
+}
+
+void Folder::scan(StmtId id, uint32_t piece, bool by_all) {
+  const Stmt& s = d_.p[id];
+  bool same = true;  // all lanes go the same way
+  for_each_operand(d_.p, s, [&](ExprId e) {
+    scan(e, piece);
+    same = same && is_uniform(e);
+  });
+  match(
+      s,
+      [&](const Let& x) {
+        LocalUse& u = use(x.local);
+        u.declared.insert(piece);
+        ++u.lets;
+        u.value = x.value;
+        write(x.local, piece, by_all);
+      },
+      [&](const DeclareArray& x) {
+        use(x.local).declared.insert(piece);
+        write(x.local, piece, by_all);
+      },
+      [&](const Assign& x) {
+        ++use(x.local).assigns;
+        write(x.local, piece, by_all);
+      },
+      [&](const Store& x) {
+        note_memory(x.memory, piece);
+        if (x.memory.kind == Memory::Kind::Local) write(x.memory.local(), piece, by_all);
+      },
+      [&](const For& x) { mention(x.variable, piece); },
+      [&](const Barrier& x) {
+        meets_in_group_ = true;
+        in_subgroup_ = in_subgroup_ || x.scope == Scope::Subgroup;
+      },
+      // Their copies may still be under way at the next barrier.
+      [&](const AsyncCopy&) { refused_ = true; }, [&](const Wait&) { refused_ = true; },
+      [&](const Fixpoint&) { refused_ = true; }, [&](const Trap&) { refused_ = true; },
+      [&](const Resume&) { refused_ = true; }, [&](const Collective&) { refused_ = true; },
+      [](const auto&) {});
+  for_each_block(s, [&](Block b) {
+    for (const StmtId inner : d_.p.items(b)) scan(inner, piece, by_all && same);
+  });
+}
+
+bool Folder::can_compute_again(LocalId local, uint32_t& nodes) const {
+  constexpr uint32_t kMostNodes = 32;
+  const auto found = uses_.find(local.value);
+  if (found == uses_.end()) return false;
+  const LocalUse& u = found->second;
+  if (u.lets != 1 || u.assigns != 0 || d_.c.array_counts[local.index()] != 0) return false;
+  // Its value between turns is that of a slot.
+  if (u.pieces.contains(kAround) && (d_.level_of(local) != Level::Grid || u.by_some)) return false;
+  if (!is_stable(d_, u.value)) return false;
+  bool can = true;
+  for_each_expr(d_.p, u.value, [&](ExprId e) {
+    ++nodes;
+    const auto* ref = std::get_if<LocalRef>(&d_.p[e]);
+    if (ref == nullptr || !can || nodes > kMostNodes) return;
+    const auto other = uses_.find(ref->local.value);
+    if (other != uses_.end() && other->second.home == Home::Loop) return;
+    can = can_compute_again(ref->local, nodes);
+  });
+  return can && nodes <= kMostNodes;
+}
+
+void Folder::settle_homes() {
+  for (auto& [i, u] : uses_) {
+    if (u.home == Home::Loop || (u.pieces.size() < 2 && !u.pieces.contains(kAround))) continue;
+    const LocalId local{i};
+    const bool array = d_.c.array_counts[i] != 0;
+    uint32_t nodes = 0;
+    if (d_.level_of(local) == Level::Grid && !u.by_some && !array)
+      u.home = Home::Uniform;
+    else if (!u.pieces.contains(kAround) && can_compute_again(local, nodes))
+      u.home = Home::Again;
+    else
+      u.home = Home::Slot;
+  }
+}
+
+}  // namespace vyre::plan

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folding: a segment with barriers of the grid inside, for a launch of fewer workgroups than the
+// dispatch has. Between two barriers every block runs all its workgroups of the dispatch, one after
+// the other (a turn each); the control flow around barriers is the same for all of them and runs
+// once. What a lane needs in a later turn of its own waits in a slot.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "plan/draft.hpp"
+
+namespace vyre::plan {
+
+// Hidden buffers that all folded segments of a plan share.
+struct FoldMemory {
+  ir::BufferId grid;  // workgroups of the dispatch along each axis
+  std::map<std::pair<ir::Type, uint32_t>, std::vector<ir::BufferId>> slots;  // by type and elements
+  std::map<uint32_t, ir::BufferId> shared;  // by BufferId: what workgroups keep of it
+};
+
+class Folder {
+ public:
+  // `lane`: the local that holds d.lane_id(), if there is one. `live`: of lanes that go on.
+  Folder(Draft& d, FoldMemory& memory, ir::LocalId lane, ir::LocalId live,
+         const PlanOptions& options);
+
+  // Whether lanes of the grid meet in the body.
+  [[nodiscard]] static bool has_barrier(const Draft& d, const StmtList& body);
+  // False: the segment cannot be folded.
+  bool accepts(const StmtList& body);
+  // Workgroups that a block runs side by side: 1 if their lanes meet.
+  [[nodiscard]] uint32_t together() const { return together_; }
+  // Not 0: so many are written out one after the other, each with its own registers.
+  [[nodiscard]] uint32_t written_turns() const { return written_turns_; }
+  // Of a body that was accepted.
+  StmtList run();
+
+ private:
+  // A statement around barriers, or all that stands between two of them.
+  struct Part {
+    ir::StmtId stmt;  // not valid: a piece
+    StmtList items;   // of a piece
+    uint32_t piece = 0;
+    std::vector<std::vector<Part>> blocks;
+  };
+  enum class Home : uint8_t {
+    Inside,   // of one piece
+    Loop,     // the variable of a loop around barriers
+    Uniform,  // the same in all lanes: one for all turns
+    Again,    // computed anew in every piece that needs it
+    Slot,
+  };
+  struct LocalUse {
+    std::set<uint32_t> pieces;  // that mention it; kAround: statements around barriers
+    std::set<uint32_t> written;
+    std::set<uint32_t> declared;
+    uint32_t lets = 0;
+    uint32_t assigns = 0;
+    bool by_some = false;  // written where not all lanes come
+    ir::ExprId value;      // of its last `let`
+    Home home = Home::Inside;
+  };
+  static constexpr uint32_t kAround = ~uint32_t{0};
+
+  // Loads between barriers as what they are.
+  StmtList lower_loads(std::span<const ir::StmtId> list);
+
+  // ---- what the body is like
+  bool build(std::span<const ir::StmtId> list, std::vector<Part>& parts);
+  bool build_around(ir::StmtId id, Part& part);
+  [[nodiscard]] bool is_around(ir::StmtId id) const;
+  [[nodiscard]] static bool jumps_out(const Draft& d, ir::StmtId id);
+  // Whether all lanes of the grid come to the same value.
+  [[nodiscard]] bool is_uniform(ir::ExprId id) const;
+  void scan(ir::StmtId id, uint32_t piece, bool by_all);
+  void scan(ir::ExprId id, uint32_t piece);
+  void note_memory(ir::Memory memory, uint32_t piece);
+  void mention(ir::LocalId local, uint32_t piece) { uses_[local.value].pieces.insert(piece); }
+  void write(ir::LocalId local, uint32_t piece, bool by_all);
+  void settle_homes();
+  // Whether the turns can be written out.
+  [[nodiscard]] bool fits_registers(const StmtList& body) const;
+  bool can_compute_again(ir::LocalId local, uint32_t& nodes) const;
+
+  // ---- the new body
+  StmtList around(const std::vector<Part>& parts);
+  void piece(const Part& part, StmtList& out);
+  // Whether a statement of a piece may run once for all turns. `seen`: locals of the piece that are
+  // declared outside of the turns.
+  [[nodiscard]] bool runs_once(ir::StmtId id, std::set<uint32_t>& seen) const;
+  [[nodiscard]] bool reads_once(ir::ExprId id, const std::set<uint32_t>& seen) const;
+  void turns(std::span<const ir::StmtId> items, StmtList& out);
+  void declare_again(ir::LocalId local, std::set<uint32_t>& declared, StmtList& out);
+  [[nodiscard]] LocalUse& use(ir::LocalId local) { return uses_[local.value]; }
+  [[nodiscard]] Home home(ir::LocalId local) const;
+  struct Mentioned;
+  Mentioned mentioned_in(std::span<const ir::StmtId> items) const;
+  // One turn: that of the loop, or the one of this number. `before`: uniform locals as they were.
+  void turn(std::span<const ir::StmtId> items, std::optional<uint32_t> written,
+            std::map<uint32_t, ir::LocalId>& before, StmtList& outside, StmtList& out);
+  void load_slot(ir::LocalId local, std::optional<uint32_t> written, StmtList& out);
+  void save_slot(ir::LocalId local, std::optional<uint32_t> written, StmtList& out);
+  void copy_shared(ir::BufferId buffer, bool save, StmtList& out);
+  ir::StmtId over_array(ir::LocalId array, const std::function<StmtList(ir::LocalId)>& each);
+  ir::ExprId slot_index(ir::LocalId element);
+  StmtList ids();
+  StmtList start();
+  void name_ids();
+  // What a local is called in this turn. Every declaration has a local of its own.
+  [[nodiscard]] ir::LocalId named(ir::LocalId local) const;
+  [[nodiscard]] ir::Memory named(ir::Memory memory) const;
+  void declare(ir::LocalId local);
+  void rewrite(ir::StmtId id, StmtList& out);
+  ir::ExprId rewrite(ir::ExprId id);
+
+  Draft& d_;
+  FoldMemory& memory_;
+  const ir::LocalId lane_of_source_, live_;
+  uint32_t together_;
+  uint32_t written_turns_;
+  const bool wide_index_;
+  const std::array<uint32_t, 3> size_;  // of a workgroup of the dispatch
+
+  std::vector<Part> parts_;
+  uint32_t pieces_ = 0;
+  bool meets_in_group_ = false;
+  bool in_subgroup_ = false;
+  bool refused_ = false;
+  std::map<uint32_t, LocalUse> uses_;                  // by LocalId
+  std::map<uint32_t, ir::BufferId> slots_;             // by LocalId
+  std::map<uint32_t, std::vector<ir::LocalId>> kept_;  // by LocalId: one for each written turn
+  // Of the launch.
+  ir::LocalId first_, step_, groups_, turns_, is_row_;
+  std::array<ir::LocalId, 3> num_ = {};
+  // Of a turn.
+  struct Axis {
+    ir::LocalId local;
+    bool used = false;
+  };
+  std::array<Axis, 3> wid_, gid_, lid_;
+  ir::LocalId turn_, group_, lane_, in_group_;
+  std::map<uint32_t, ir::LocalId> names_;  // by LocalId
+  std::set<uint32_t> declared_;  // locals that some turn has declared under their own name
+  bool uses_lane_ = false;
+  bool in_turn_ = false;
+};
+
+}  // namespace vyre::plan

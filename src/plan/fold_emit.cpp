@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: Apache-2.0
+// The body of a folded segment.
+#include <algorithm>
+
+#include "base/match.hpp"
+#include "plan/fold.hpp"
+#include "plan/mutation.hpp"
+
+namespace vyre::plan {
+
+using namespace ir;
+
+StmtList Folder::run() {
+  const auto fresh = [&](Local::Kind kind, std::string_view name, Level level,
+                         Type type = Type::U32) { return d_.local(kind, name, type, level); };
+  using Kind = Local::Kind;
+  const Level level = together_ == 1 ? Level::Workgroup : Level::Lane;
+  for (LocalId& n : num_) n = fresh(Kind::Let, "num", Level::Grid);
+  groups_ = fresh(Kind::Let, "groups", Level::Grid);
+  is_row_ = fresh(Kind::Let, "is_row", Level::Grid, Type::Bool);
+  first_ = fresh(Kind::Let, "first", level);
+  step_ = fresh(Kind::Let, "step", Level::Grid);
+  turns_ = fresh(Kind::Let, "turns", level);
+
+  std::map<std::pair<Type, uint32_t>, size_t> taken;
+  for (auto& [i, u] : uses_) {
+    if (u.home != Home::Slot) continue;
+    if (written_turns_ != 0) {
+      const std::string name = d_.source_names[i];
+      for (uint32_t t = 0; t < written_turns_; ++t)
+        kept_[i].push_back(fresh(Kind::Var, name, Level::Lane, d_.type_of(LocalId{i})));
+      continue;
+    }
+    const std::pair key(d_.type_of(LocalId{i}), d_.c.array_counts[i]);
+    std::vector<BufferId>& slots = memory_.slots[key];
+    const size_t n = taken[key]++;
+    if (n == slots.size()) {
+      Hidden hidden;
+      hidden.kind = Hidden::Kind::Slot;
+      hidden.name = "turn_slot";
+      hidden.element = key.first;
+      hidden.extent = Hidden::Extent::PerLane;
+      hidden.count = std::max(1U, key.second);
+      slots.push_back(d_.add_hidden(std::move(hidden)));
+    }
+    slots_[i] = slots[n];
+  }
+  StmtList out = start();
+  for (const StmtId id : around(parts_)) out.push_back(id);
+  return out;
+}
+
+void Folder::name_ids() {
+  using Kind = Local::Kind;
+  const Level level = together_ == 1 ? Level::Workgroup : Level::Lane;
+  const auto fresh = [&](Kind kind, std::string_view name, Level of) {
+    return d_.local(kind, name, Type::U32, of);
+  };
+  turn_ = fresh(Kind::For, "turn", level);
+  group_ = fresh(Kind::Let, "turn_group", level);
+  lane_ = fresh(Kind::Let, "turn_lane", Level::Lane);
+  in_group_ = fresh(Kind::Let, "in_group", Level::Lane);
+  for (Axis& a : wid_) a = {fresh(Kind::Var, "turn_wid", level), false};
+  for (Axis& a : gid_) a = {fresh(Kind::Let, "turn_gid", Level::Lane), false};
+  for (Axis& a : lid_) a = {fresh(Kind::Let, "turn_lid", Level::Lane), false};
+  names_.clear();
+}
+
+// What every lane of the launch knows, and the locals that outlive a turn.
+StmtList Folder::start() {
+  StmtList out;
+  if (!memory_.grid.valid()) {
+    Hidden hidden;
+    hidden.kind = Hidden::Kind::Grid;
+    hidden.name = "dispatch_grid";
+    hidden.count = 3;
+    memory_.grid = d_.add_hidden(std::move(hidden), BufferKind::In);
+  }
+  for (uint32_t axis = 0; axis < 3; ++axis)
+    out.push_back(d_.let(num_[axis], d_.load(Memory::of(memory_.grid), d_.number(axis), true)));
+  const auto num = [&](uint32_t axis) { return d_.ref(num_[axis]); };
+  const ExprId rows = d_.binary(BinaryOp::Mul, num(1), num(2));
+  out.push_back(d_.let(groups_, d_.binary(BinaryOp::Mul, num(0), rows)));
+  out.push_back(d_.let(
+      is_row_, d_.binary(BinaryOp::Eq, d_.binary(BinaryOp::Mul, num(1), num(2)), d_.number(1))));
+  ExprId first = d_.builtin(Builtin::Wid);
+  ExprId step = d_.builtin(Builtin::NumWorkgroups);
+  if (together_ != 1) {
+    const ExprId beside =
+        d_.binary(BinaryOp::Div, d_.builtin(Builtin::Lid), d_.number(d_.lanes_per_group()));
+    first = d_.binary(BinaryOp::Add, d_.binary(BinaryOp::Mul, first, d_.number(together_)), beside);
+    step = d_.binary(BinaryOp::Mul, step, d_.number(together_));
+  }
+  out.push_back(d_.let(first_, first));
+  out.push_back(d_.let(step_, step));
+  // Every lane has one turn at least.
+  const ExprId others = d_.binary(
+      BinaryOp::Sub, d_.binary(BinaryOp::Sub, d_.ref(groups_), d_.number(1)), d_.ref(first_));
+  out.push_back(d_.let(
+      turns_,
+      d_.binary(BinaryOp::Add, d_.binary(BinaryOp::Div, others, d_.ref(step_)), d_.number(1))));
+  for (const auto& [i, u] : uses_) {
+    const LocalId local{i};
+    if (u.home != Home::Slot && u.home != Home::Uniform) continue;
+    if (d_.c.array_counts[i] != 0) {
+      out.push_back(d_.stmt(DeclareArray{local}, d_.p.loc(local)));
+      continue;
+    }
+    d_.p.locals[i].kind = Local::Kind::Var;
+    out.push_back(d_.let(local, d_.zero(d_.type_of(local))));
+    if (const auto kept = kept_.find(i); kept != kept_.end())
+      for (const LocalId own : kept->second) out.push_back(d_.let(own, d_.zero(d_.type_of(local))));
+  }
+  return out;
+}
+
+StmtList Folder::around(const std::vector<Part>& parts) {
+  StmtList out;
+  for (const Part& part : parts) {
+    if (!part.stmt.valid()) {
+      piece(part, out);
+      continue;
+    }
+    std::vector<ExprId> operands;
+    for (const ExprId e : d_.operands(part.stmt)) operands.push_back(rewrite(e));
+    StmtId copy = operands.empty() ? part.stmt : d_.with_operands(part.stmt, operands);
+    std::vector<StmtList> blocks;
+    for (const std::vector<Part>& block : part.blocks) blocks.push_back(around(block));
+    if (!blocks.empty()) copy = d_.with_blocks(copy, blocks);
+    out.push_back(copy);
+  }
+  return out;
+}
+
+// ---- pieces
+
+bool Folder::reads_once(ExprId id, const std::set<uint32_t>& seen) const {
+  bool once = match(
+      d_.p[id],
+      [&](const LocalRef& e) {
+        const Home h = home(e.local);
+        return h == Home::Uniform || h == Home::Loop || seen.contains(e.local.value);
+      },
+      [](const BuiltinRef& e) {
+        return e.builtin == Builtin::NumWorkgroups || e.builtin == Builtin::WorkgroupSize;
+      },
+      [&](const Load& e) {
+        return e.memory.kind != Memory::Kind::Local && !d_.is_shared(e.memory);
+      },
+      [](const Atomic&) { return false; }, [](const Subgroup&) { return false; },
+      [](const UniformLoad&) { return false; }, [](const Call&) { return false; },
+      [](const auto&) { return true; });
+  for_each_operand(d_.p, d_.p[id], [&](ExprId e) { once = once && reads_once(e, seen); });
+  return once;
+}
+
+bool Folder::runs_once(StmtId id, std::set<uint32_t>& seen) const {
+  const auto may_write = [&](LocalId local) { return home(local) == Home::Uniform; };
+  const auto block = [&](Block b) {
+    std::set<uint32_t> inner = seen;
+    return std::ranges::all_of(d_.p.items(b), [&](StmtId s) { return runs_once(s, inner); });
+  };
+  return match(
+      d_.p[id],
+      [&](const Let& x) {
+        if (!reads_once(x.value, seen)) return false;
+        if (may_write(x.local)) return true;
+        if (home(x.local) != Home::Inside || uses_.at(x.local.value).assigns != 0) return false;
+        seen.insert(x.local.value);
+        return true;
+      },
+      [&](const Assign& x) { return may_write(x.local) && reads_once(x.value, seen); },
+      [&](const Store& x) {
+        return !x.op && x.memory.kind == Memory::Kind::Buffer && !d_.is_shared(x.memory) &&
+               reads_once(x.index, seen) && reads_once(x.value, seen);
+      },
+      [&](const Eval& x) {
+        const auto* atomic = std::get_if<Atomic>(&d_.p[x.value]);
+        return atomic != nullptr && atomic->op == AtomicOp::Store &&
+               !d_.is_shared(atomic->memory) && reads_once(atomic->index, seen) &&
+               reads_once(atomic->args[0], seen);
+      },
+      [&](const If& x) {
+        return reads_once(x.condition, seen) && block(x.then_block) && block(x.else_block);
+      },
+      [](const auto&) { return false; });
+}
+
+void Folder::piece(const Part& part, StmtList& out) {
+  const std::span<const StmtId> items = part.items;
+  std::set<uint32_t> seen;
+  size_t begin = 0;
+  while (begin < items.size() && runs_once(items[begin], seen)) ++begin;
+  // From the end: what is declared in the turns is not seen after them.
+  size_t end = items.size();
+  while (end > begin) {
+    std::set<uint32_t> after = seen;
+    if (!std::ranges::all_of(items.subspan(end - 1), [&](StmtId s) { return runs_once(s, after); }))
+      break;
+    --end;
+  }
+  for (const StmtId id : items.first(begin)) rewrite(id, out);
+  if (begin < end) turns(items.subspan(begin, end - begin), out);
+  for (const StmtId id : items.subspan(end)) rewrite(id, out);
+}
+
+void Folder::turns(std::span<const StmtId> items, StmtList& out) {
+  std::map<uint32_t, LocalId> before;
+  const auto name_group = [&](ExprId number) {
+    return d_.let(group_, d_.binary(BinaryOp::Add, d_.ref(first_),
+                                    d_.binary(BinaryOp::Mul, number, d_.ref(step_))));
+  };
+  if (written_turns_ == 0) {
+    name_ids();
+    StmtList body = {name_group(d_.ref(turn_))};
+    turn(items, std::nullopt, before, out, body);
+    For loop;
+    loop.variable = turn_;
+    loop.first = d_.number(0);
+    loop.last = d_.ref(turns_);
+    loop.body = d_.block(body);
+    out.push_back(d_.stmt(loop, {}, together_ == 1 ? Level::Workgroup : Level::Lane));
+    return;
+  }
+  for (uint32_t t = 0; t < written_turns_; ++t) {
+    name_ids();
+    StmtList body = {name_group(d_.number(t))};
+    turn(items, t, before, out, body);
+    // Every lane has a first one.
+    out.push_back(t == 0 ? d_.stmt(Nested{d_.block(body)})
+                         : d_.when(d_.binary(BinaryOp::Lt, d_.number(t), d_.ref(turns_)), body));
+  }
+}
+
+// What the statements do with locals from outside, and which shared memory they use.
+struct Folder::Mentioned {
+  struct Use {
+    bool written = false;
+    bool declared = false;
+  };
+  std::map<uint32_t, Use> locals;
+  std::set<uint32_t> shared;
+};
+
+Folder::Mentioned Folder::mentioned_in(std::span<const StmtId> items) const {
+  Mentioned m;
+  const auto memory = [&](Memory at, bool written) {
+    if (at.kind == Memory::Kind::Local) m.locals[at.index].written |= written;
+    if (d_.is_shared(at)) m.shared.insert(at.index);
+  };
+  for (const StmtId id : items) {
+    for_each_stmt(d_.p, id, [&](StmtId s) {
+      match(
+          d_.p[s], [&](const Let& x) { m.locals[x.local.value] = {true, true}; },
+          [&](const DeclareArray& x) { m.locals[x.local.value] = {true, true}; },
+          [&](const Assign& x) { m.locals[x.local.value].written = true; },
+          [&](const Store& x) { memory(x.memory, true); }, [](const auto&) {});
+    });
+    for_each_expr_below(d_.p, id, [&](ExprId e) {
+      match(
+          d_.p[e], [&](const LocalRef& x) { m.locals[x.local.value]; },
+          [&](const Load& x) { memory(x.memory, false); },
+          [&](const Atomic& x) { memory(x.memory, true); },
+          [&](const UniformLoad& x) { memory(x.memory, false); },
+          [&](const Call& x) {
+            for (const Arg& arg : d_.p.arguments(x.args))
+              if (const Memory* at = std::get_if<Memory>(&arg)) memory(*at, true);
+          },
+          [](const auto&) {});
+    });
+  }
+  return m;
+}
+
+void Folder::turn(std::span<const StmtId> items, std::optional<uint32_t> written,
+                  std::map<uint32_t, LocalId>& before, StmtList& outside, StmtList& out) {
+  in_turn_ = true;
+  uses_lane_ = false;
+  const Mentioned mentioned = mentioned_in(items);
+  StmtList restored;
+  StmtList saved;
+  std::set<uint32_t> declared;
+  for (const auto& [i, u] : mentioned.locals)
+    if (u.declared) declared.insert(i);
+  for (const auto& [i, u] : mentioned.locals) {
+    const LocalId local{i};
+    switch (home(local)) {
+      case Home::Again: declare_again(local, declared, restored); break;
+      case Home::Uniform:
+        // Every turn starts from what held before the first one.
+        if (u.written && !u.declared && !mutated(Mutation::FoldUniformInPlace)) {
+          const auto [it, fresh] = before.try_emplace(i, LocalId{});
+          if (fresh) it->second = d_.capture(d_.ref(local), "before", Level::Grid, outside);
+          restored.push_back(d_.assign(local, d_.ref(it->second)));
+        }
+        break;
+      case Home::Slot:
+        if (!u.declared) load_slot(local, written, restored);
+        if (u.written && !mutated(Mutation::FoldNotSaved)) save_slot(local, written, saved);
+        break;
+      case Home::Inside:
+      case Home::Loop: break;
+    }
+  }
+  StmtList body;
+  for (const StmtId id : items) rewrite(id, body);
+  StmtList from_memory;
+  StmtList to_memory;
+  for (const uint32_t buffer : mentioned.shared) {
+    copy_shared(BufferId{buffer}, false, from_memory);
+    copy_shared(BufferId{buffer}, true, to_memory);
+  }
+  const auto append = [&](const StmtList& list) {
+    out.insert(out.end(), list.begin(), list.end());
+  };
+  append(ids());
+  append(from_memory);
+  if (!mentioned.shared.empty()) out.push_back(d_.barrier(Scope::Workgroup));
+  append(restored);
+  append(body);
+  append(saved);
+  if (!mentioned.shared.empty()) {
+    out.push_back(d_.barrier(Scope::Workgroup));
+    append(to_memory);
+    out.push_back(d_.barrier(Scope::Workgroup));
+  }
+  in_turn_ = false;
+}
+
+// ---- what turns keep
+
+void Folder::declare_again(LocalId local, std::set<uint32_t>& declared, StmtList& out) {
+  if (!declared.insert(local.value).second) return;
+  const ExprId value = uses_.at(local.value).value;
+  std::vector<LocalId> needed;
+  for_each_expr(d_.p, value, [&](ExprId e) {
+    if (const auto* ref = std::get_if<LocalRef>(&d_.p[e])) needed.push_back(ref->local);
+  });
+  for (const LocalId other : needed)
+    if (home(other) == Home::Again || home(other) == Home::Inside)
+      declare_again(other, declared, out);
+  rewrite(d_.stmt(Let{local, value}, d_.p.loc(local), d_.level_of(local)), out);
+}
+
+ExprId Folder::slot_index(LocalId element) {
+  uses_lane_ = true;
+  if (!element.valid()) return d_.ref(lane_);
+  const Type type = wide_index_ ? Type::U64 : Type::U32;
+  const ExprId lanes = d_.binary(BinaryOp::Mul, d_.ref(groups_), d_.number(d_.lanes_per_group()));
+  return d_.binary(BinaryOp::Add,
+                   d_.binary(BinaryOp::Mul, d_.cast(type, d_.ref(element)), d_.cast(type, lanes)),
+                   d_.cast(type, d_.ref(lane_)));
+}
+
+StmtId Folder::over_array(LocalId array, const std::function<StmtList(LocalId)>& each) {
+  const LocalId k = d_.local(Local::Kind::For, "k", Type::U32, Level::Grid);
+  For loop;
+  loop.variable = k;
+  loop.first = d_.number(0);
+  loop.last = d_.number(d_.c.array_counts[array.index()]);
+  loop.body = d_.block(each(k));
+  return d_.stmt(loop, {}, Level::Grid);
+}
+
+void Folder::load_slot(LocalId local, std::optional<uint32_t> written, StmtList& out) {
+  if (written) {
+    out.push_back(d_.assign(local, d_.ref(kept_.at(local.value)[*written])));
+    return;
+  }
+  const Memory slot = Memory::of(slots_.at(local.value));
+  if (d_.c.array_counts[local.index()] == 0) {
+    out.push_back(d_.assign(local, d_.load(slot, slot_index({}), true)));
+    return;
+  }
+  out.push_back(over_array(local, [&](LocalId k) {
+    return StmtList{d_.store(Memory::of(local), d_.ref(k), d_.load(slot, slot_index(k), true))};
+  }));
+}
+
+void Folder::save_slot(LocalId local, std::optional<uint32_t> written, StmtList& out) {
+  if (written) {
+    out.push_back(d_.assign(kept_.at(local.value)[*written], d_.ref(local)));
+    return;
+  }
+  const Memory slot = Memory::of(slots_.at(local.value));
+  if (d_.c.array_counts[local.index()] == 0) {
+    out.push_back(d_.store(slot, slot_index({}), d_.ref(local)));
+    return;
+  }
+  out.push_back(over_array(local, [&](LocalId k) {
+    return StmtList{d_.store(slot, slot_index(k), d_.load(Memory::of(local), d_.ref(k), true))};
+  }));
+}
+
+// All lanes of the workgroup, each its share of the elements.
+void Folder::copy_shared(BufferId buffer, bool save, StmtList& out) {
+  const uint32_t count = *d_.c.buffers[buffer.index()].constant_count;
+  BufferId& kept = memory_.shared[buffer.value];
+  if (!kept.valid()) {
+    Hidden hidden;
+    hidden.kind = Hidden::Kind::Shared;
+    hidden.name = "kept_" + d_.p.buffers[buffer.index()].name;
+    hidden.element = d_.p.buffers[buffer.index()].element;
+    hidden.extent = Hidden::Extent::PerWorkgroup;
+    hidden.count = count;
+    hidden.like = buffer;
+    kept = d_.add_hidden(std::move(hidden));
+  }
+  const LocalId i = d_.local(Local::Kind::For, "i", Type::U32, Level::Lane);
+  const Type type = wide_index_ ? Type::U64 : Type::U32;
+  const ExprId place =
+      d_.binary(BinaryOp::Add,
+                d_.binary(BinaryOp::Mul, d_.cast(type, d_.ref(group_)), d_.number(count, type)),
+                d_.cast(type, d_.ref(i)));
+  const Memory from = Memory::of(save ? buffer : kept);
+  const Memory to = Memory::of(save ? kept : buffer);
+  const ExprId value = d_.load(from, save ? d_.ref(i) : place, true);
+  For loop;
+  loop.variable = i;
+  loop.first = d_.lane_in_group();
+  loop.last = d_.number(count);
+  loop.step = d_.number(d_.lanes_per_group());
+  loop.body = d_.block({d_.store(to, save ? place : d_.ref(i), value)});
+  out.push_back(d_.stmt(loop));
+}
+
+// ---- ids
+
+StmtList Folder::ids() {
+  StmtList out;
+  const auto add = [&](LocalId local, ExprId value) { out.push_back(d_.let(local, value)); };
+  const auto workgroup = [&](uint32_t axis) { return d_.number(size_[axis]); };
+  for (uint32_t axis = 0; axis < 3; ++axis) {
+    if (!gid_[axis].used) continue;
+    wid_[axis].used = true;
+    if (together_ != 1) lid_[axis].used = true;
+  }
+  if (together_ != 1) {
+    add(in_group_,
+        d_.binary(BinaryOp::Rem, d_.builtin(Builtin::Lid), d_.number(d_.lanes_per_group())));
+    const bool row = size_[1] == 1 && size_[2] == 1;
+    if (lid_[0].used)
+      add(lid_[0].local,
+          row ? d_.ref(in_group_) : d_.binary(BinaryOp::Rem, d_.ref(in_group_), workgroup(0)));
+    if (lid_[1].used)
+      add(lid_[1].local,
+          d_.binary(BinaryOp::Rem, d_.binary(BinaryOp::Div, d_.ref(in_group_), workgroup(0)),
+                    workgroup(1)));
+    if (lid_[2].used)
+      add(lid_[2].local,
+          d_.binary(BinaryOp::Div, d_.ref(in_group_), d_.number(size_[0] * size_[1])));
+  }
+  // Divisions only where the grid has several rows.
+  StmtList split;
+  const auto row_of = [&] { return d_.binary(BinaryOp::Div, d_.ref(group_), d_.ref(num_[0])); };
+  for (uint32_t axis = 0; axis < 3; ++axis) {
+    if (!wid_[axis].used) continue;
+    add(wid_[axis].local, axis == 0 ? d_.ref(group_) : d_.number(0));
+    const ExprId value = axis == 0   ? d_.binary(BinaryOp::Rem, d_.ref(group_), d_.ref(num_[0]))
+                         : axis == 1 ? d_.binary(BinaryOp::Rem, row_of(), d_.ref(num_[1]))
+                                     : d_.binary(BinaryOp::Div, row_of(), d_.ref(num_[1]));
+    split.push_back(d_.assign(wid_[axis].local, value));
+  }
+  if (!split.empty()) out.push_back(d_.when(d_.negate(d_.ref(is_row_)), split));
+  for (uint32_t axis = 0; axis < 3; ++axis) {
+    if (!gid_[axis].used) continue;
+    const ExprId lid = together_ == 1 ? d_.builtin(Builtin::Lid, axis) : d_.ref(lid_[axis].local);
+    const ExprId base = d_.binary(BinaryOp::Mul, d_.ref(wid_[axis].local), workgroup(axis));
+    add(gid_[axis].local, d_.binary(BinaryOp::Add, base, lid));
+  }
+  if (uses_lane_)
+    add(lane_, d_.binary(BinaryOp::Add,
+                         d_.binary(BinaryOp::Mul, d_.ref(group_), d_.number(d_.lanes_per_group())),
+                         together_ == 1 ? d_.lane_in_group() : d_.ref(in_group_)));
+  return out;
+}
+
+LocalId Folder::named(LocalId local) const {
+  const auto found = names_.find(local.value);
+  return found == names_.end() ? local : found->second;
+}
+
+Memory Folder::named(Memory memory) const {
+  return memory.kind == Memory::Kind::Local ? Memory::of(named(memory.local())) : memory;
+}
+
+void Folder::declare(LocalId local) {
+  if (!declared_.insert(local.value).second) names_[local.value] = d_.copy_of(local);
+}
+
+ExprId Folder::rewrite(ExprId id) {
+  if (const auto* ref = std::get_if<LocalRef>(&d_.p[id])) {
+    const LocalId local = named(ref->local);
+    return local == ref->local ? id : d_.ref(local);
+  }
+  if (const auto* b = std::get_if<BuiltinRef>(&d_.p[id])) {
+    const auto of = [&](Axis& axis) {
+      axis.used = true;
+      return d_.ref(axis.local);
+    };
+    switch (b->builtin) {
+      case Builtin::NumWorkgroups: return d_.ref(num_[b->axis]);
+      case Builtin::Wid: return of(wid_[b->axis]);
+      case Builtin::Gid: return of(gid_[b->axis]);
+      case Builtin::Lid: return together_ == 1 ? id : of(lid_[b->axis]);
+      case Builtin::WorkgroupSize: return together_ == 1 ? id : d_.number(size_[b->axis]);
+      default: return id;
+    }
+  }
+  std::vector<ExprId> operands = d_.operands(id);
+  bool changed = false;
+  for (ExprId& e : operands) {
+    const ExprId before = e;
+    e = rewrite(e);
+    changed |= !(e == before);
+  }
+  Expr node = d_.p[id];
+  const auto rename = [&](Memory& memory) {
+    const Memory before = memory;
+    memory = named(memory);
+    return !(memory == before);
+  };
+  const bool renamed = match(
+      node, [&](Len& x) { return rename(x.memory); }, [&](Load& x) { return rename(x.memory); },
+      [&](Atomic& x) { return rename(x.memory); },
+      [&](Call& x) {
+        const auto old = d_.p.arguments(x.args);
+        return std::ranges::any_of(old, [&](const Arg& arg) {
+          const Memory* m = std::get_if<Memory>(&arg);
+          return m != nullptr && !(named(*m) == *m);
+        });
+      },
+      [](auto&) { return false; });
+  if (!changed && !renamed) return id;
+  const ExprId copy = d_.with_operands(id, operands);
+  if (!renamed) return copy;
+  match(
+      d_.p.exprs[copy.index()], [&](Len& x) { rename(x.memory); },
+      [&](Load& x) { rename(x.memory); }, [&](Atomic& x) { rename(x.memory); },
+      [&](Call& x) {
+        const auto old = d_.p.arguments(x.args);
+        std::vector<Arg> args(old.begin(), old.end());
+        for (Arg& arg : args)
+          if (Memory* m = std::get_if<Memory>(&arg)) rename(*m);
+        x.args = d_.p.add_args(args);
+      },
+      [](auto&) {});
+  return copy;
+}
+
+void Folder::rewrite(StmtId id, StmtList& out) {
+  const Stmt s = d_.p[id];
+  const auto outside = [&](LocalId local) {
+    return home(local) == Home::Slot || home(local) == Home::Uniform;
+  };
+  std::vector<ExprId> operands;
+  const auto* let = std::get_if<Let>(&s);
+  if (let != nullptr && let->local == lane_of_source_ && in_turn_) {
+    uses_lane_ = true;
+    operands = {d_.ref(lane_)};
+  } else {
+    for (const ExprId e : d_.operands(id)) operands.push_back(rewrite(e));
+  }
+  if (let != nullptr && outside(let->local)) {
+    out.push_back(d_.stmt(Assign{let->local, std::nullopt, operands[0]}, d_.p.loc(id),
+                          d_.c.flow_levels[id.index()]));
+    return;
+  }
+  const auto* array = std::get_if<DeclareArray>(&s);
+  if (array != nullptr && outside(array->local)) {
+    const LocalId local = array->local;
+    out.push_back(over_array(local, [&](LocalId k) {
+      return StmtList{d_.store(Memory::of(local), d_.ref(k), d_.zero(d_.type_of(local)))};
+    }));
+    return;
+  }
+  if (let != nullptr) declare(let->local);
+  if (array != nullptr) declare(array->local);
+  if (const auto* loop = std::get_if<For>(&s)) declare(loop->variable);
+  StmtId copy = d_.with_operands(id, operands);
+  std::vector<StmtList> blocks;
+  for_each_block(s, [&](Block b) {
+    StmtList& list = blocks.emplace_back();
+    const auto items = d_.p.items(b);
+    for (const StmtId inner : StmtList(items.begin(), items.end())) rewrite(inner, list);
+  });
+  if (!blocks.empty()) copy = d_.with_blocks(copy, blocks);
+  match(
+      d_.p.stmts[copy.index()], [&](Let& x) { x.local = named(x.local); },
+      [&](DeclareArray& x) { x.local = named(x.local); },
+      [&](Assign& x) { x.local = named(x.local); }, [&](Store& x) { x.memory = named(x.memory); },
+      [&](For& x) { x.variable = named(x.variable); }, [](auto&) {});
+  out.push_back(copy);
+}
+
+}  // namespace vyre::plan
