@@ -100,7 +100,7 @@ void run_code(const void* code, const VyreCudaPeers::Call* call) {
   must(cudaLibraryGetKernel(&kernel, library, call->kernel));
   char* d = nullptr;  // a, b and o in one piece
   const size_t room = (call->bytes + 255) / 256 * 256;
-  must(cudaMallocAsync(&d, 3 * room, stream()));
+  must(cudaMalloc(&d, 3 * room));
   must(cudaMemcpyAsync(d, call->a, call->bytes, cudaMemcpyHostToDevice, stream()));
   must(cudaMemcpyAsync(d + room, call->b, call->bytes, cudaMemcpyHostToDevice, stream()));
   void* a = d;
@@ -112,7 +112,7 @@ void run_code(const void* code, const VyreCudaPeers::Call* call) {
                         dim3(call->block[0], call->block[1]), arguments, 0, stream()));
   must(cudaMemcpyAsync(call->o, o, call->bytes, cudaMemcpyDeviceToHost, stream()));
   must(cudaStreamSynchronize(stream()));
-  must(cudaFreeAsync(d, stream()));
+  must(cudaFree(d));
   must(cudaLibraryUnload(library));
 }
 

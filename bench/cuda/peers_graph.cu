@@ -46,14 +46,15 @@ __device__ void edge_level(const uint32_t* from, const uint32_t* to, uint32_t* d
   const uint32_t e = blockIdx.x * blockDim.x + threadIdx.x;
   if (e < edges && depth[from[e]] == level) relax<kLook>(depth, to[e], level + 1, changed);
 }
-// Nodes of the level stand in queue[begin .. end].
+// Nodes of the level stand in queue[begin .. end]; a node has kLanes lanes, which share its edges.
+template <uint32_t kLanes>
 __device__ void queue_level(const uint32_t* row, const uint32_t* col, uint32_t* depth,
                             uint32_t* queue, uint32_t* tail, uint32_t begin, uint32_t end,
                             uint32_t level) {
   const uint32_t lanes = gridDim.x * blockDim.x;
-  for (uint32_t k = begin + blockIdx.x * blockDim.x + threadIdx.x; k < end; k += lanes) {
-    const uint32_t v = queue[k];
-    for (uint32_t e = row[v]; e < row[v + 1]; ++e)
+  for (uint32_t k = blockIdx.x * blockDim.x + threadIdx.x; k < (end - begin) * kLanes; k += lanes) {
+    const uint32_t v = queue[begin + k / kLanes];
+    for (uint32_t e = row[v] + k % kLanes; e < row[v + 1]; e += kLanes)
       if (atomicCAS(&depth[col[e]], kUnseen, level + 1) == kUnseen)
         queue[atomicAdd(tail, 1)] = col[e];
   }
@@ -80,13 +81,15 @@ __global__ void decide_level(Level* level, cudaGraphConditionalHandle handle) {
   cudaGraphSetConditional(handle, level->changed);
   level->changed = 0;
 }
+template <uint32_t kLanes>
 __global__ void queue_of(const uint32_t* row, const uint32_t* col, uint32_t* depth, uint32_t* queue,
                          uint32_t* tail, uint32_t begin, uint32_t end, uint32_t level) {
-  queue_level(row, col, depth, queue, tail, begin, end, level);
+  queue_level<kLanes>(row, col, depth, queue, tail, begin, end, level);
 }
+template <uint32_t kLanes>
 __global__ void queue_in(const uint32_t* row, const uint32_t* col, uint32_t* depth, uint32_t* queue,
                          uint32_t* tail, const Level* level) {
-  queue_level(row, col, depth, queue, tail, level->begin, level->end, level->level);
+  queue_level<kLanes>(row, col, depth, queue, tail, level->begin, level->end, level->level);
 }
 __global__ void decide_queue(Level* level, const uint32_t* tail,
                              cudaGraphConditionalHandle handle) {
@@ -134,6 +137,7 @@ void while_levels(void* const* d, const uint32_t* n) {
 }
 
 // Buffers: row, col, depth, queue. Numbers: blocks at most, nodes, start.
+template <uint32_t kLanes>
 void host_queue(void* const* d, const uint32_t* n) {
   static const Word kTail;
   begin();
@@ -142,7 +146,7 @@ void host_queue(void* const* d, const uint32_t* n) {
   uint32_t from = 0;
   uint32_t to = 1;
   for (uint32_t level = 0; from < to; ++level) {
-    queue_of<<<blocks_for(to - from), 256, 0, stream()>>>(
+    queue_of<kLanes><<<blocks_for((to - from) * kLanes), 256, 0, stream()>>>(
         at<uint32_t>(d, 0), at<uint32_t>(d, 1), at<uint32_t>(d, 2), at<uint32_t>(d, 3), kTail.d(),
         from, to, level);
     from = to;
@@ -150,6 +154,7 @@ void host_queue(void* const* d, const uint32_t* n) {
   }
   done();
 }
+template <uint32_t kLanes>
 void while_queue(void* const* d, const uint32_t* n) {
   static uint32_t* const kTail = static_cast<uint32_t*>(allocate(4));
   static std::map<std::tuple<void*, uint32_t>, cudaGraphExec_t> graphs;
@@ -157,7 +162,7 @@ void while_queue(void* const* d, const uint32_t* n) {
   Level* const level = level_words();
   if (graph == nullptr)
     graph = while_graph([&](cudaGraphConditionalHandle handle) {
-      queue_in<<<n[0], 256, 0, stream()>>>(at<uint32_t>(d, 0), at<uint32_t>(d, 1),
+      queue_in<kLanes><<<n[0], 256, 0, stream()>>>(at<uint32_t>(d, 0), at<uint32_t>(d, 1),
                                            at<uint32_t>(d, 2), at<uint32_t>(d, 3), kTail, level);
       decide_queue<<<1, 1, 0, stream()>>>(level, kTail, handle);
     });
@@ -178,8 +183,10 @@ constexpr Named kRuns[] = {
     {"bfs_edge_host_look", host_levels<true, true>},
     {"bfs_edge_while", while_levels<true, false>},
     {"bfs_edge_while_look", while_levels<true, true>},
-    {"bfs_queue_host", host_queue},
-    {"bfs_queue_while", while_queue},
+    {"bfs_queue_host", host_queue<1>},
+    {"bfs_queue_while", while_queue<1>},
+    {"bfs_queue4_host", host_queue<4>},
+    {"bfs_queue4_while", while_queue<4>},
 };
 
 }  // namespace

@@ -18,6 +18,8 @@ __global__ void barrier_passes(uint32_t* x, uint32_t passes) {
 
 // One lane raises a word; whether a pass changed something is a word as well, one of three in turn:
 // it is read after the barrier of its pass, cleared after the next one, used again after that.
+// With kOne one thread of a block looks at it for the others.
+template <bool kOne>
 __global__ void fixpoint_passes(uint32_t* x, uint32_t* changed, uint32_t most) {
   const auto grid = cooperative_groups::this_grid();
   const bool first = grid.thread_rank() == 0;
@@ -29,7 +31,12 @@ __global__ void fixpoint_passes(uint32_t* x, uint32_t* changed, uint32_t most) {
   for (uint32_t level = 0; level < most; ++level) {
     if (first && atomicMax(x, level + 1) < level + 1) atomicExch(&changed[level % 3], 1);
     grid.sync();
-    if (*static_cast<volatile uint32_t*>(&changed[level % 3]) == 0) return;
+    const volatile uint32_t* const flag = &changed[level % 3];
+    if constexpr (kOne) {
+      if (__syncthreads_or(threadIdx.x == 0 && *flag != 0) == 0) return;
+    } else if (*flag == 0) {
+      return;
+    }
     if (first) changed[(level + 2) % 3] = 0;
   }
 }
@@ -89,10 +96,11 @@ void barriers(void* const* d, const uint32_t* n) {
   launch_together(barrier_passes, n[0], n[1], at<uint32_t>(d, 0), n[2]);
   done();
 }
+template <bool kOne>
 void fixpoint(void* const* d, const uint32_t* n) {
   static uint32_t* const kChanged = static_cast<uint32_t*>(allocate(12));
   begin();
-  launch_together(fixpoint_passes, n[0], n[1], at<uint32_t>(d, 0), kChanged, n[2]);
+  launch_together(fixpoint_passes<kOne>, n[0], n[1], at<uint32_t>(d, 0), kChanged, n[2]);
   done();
 }
 void while_passes(void* const* d, const uint32_t* n) {
@@ -141,7 +149,7 @@ void state_phases(void* const* d, const uint32_t* n) {
 }
 
 constexpr Named kRuns[] = {
-    {"barriers", barriers},       {"fixpoint", fixpoint},         {"while_passes", while_passes},
+    {"barriers", barriers},       {"fixpoint", fixpoint<false>}, {"fixpoint_one", fixpoint<true>},         {"while_passes", while_passes},
     {"host_passes", host_passes}, {"state_phases", state_phases},
 };
 

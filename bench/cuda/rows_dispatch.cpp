@@ -9,7 +9,7 @@ constexpr const char* kSmall = "bench/cuda/programs/small.vyre";
 
 std::shared_ptr<Ours> small_program(const Bench& bench) {
   auto ours = std::make_shared<Ours>(bench, kSmall);
-  ours->input("d", std::vector<uint32_t>(64)).grid(1);
+  ours->input("d", std::vector<uint32_t>(64));
   return ours;
 }
 
@@ -27,9 +27,8 @@ void sequence_row(Bench& bench, uint32_t count, uint32_t repeats) {
     };
     auto s = std::make_shared<Sequence>();
     s->device = bench.device();
-    s->pipeline = must(s->device.compile(must(parse_checked(source_text(kSmall), kSmall)),
-                                         {.grid = check::Axes{1, 1, 1}}))
-                      .pipeline;
+    s->pipeline =
+        must(s->device.compile(must(parse_checked(source_text(kSmall), kSmall)))).pipeline;
     s->d = must(s->device.upload(as_bytes(std::vector<uint32_t>(64))));
     s->inputs.emplace_back(s->d);
     for (uint32_t i = 0; i < count; ++i)
@@ -77,10 +76,11 @@ void dispatch_rows(Bench& bench) {
     Case c{.ours = [ours, two] {
       two->next = !two->next;
       (void)must(ours->pipeline().dispatch_into({.inputs = two->next ? two->first : two->second},
-                                                two->slots, {.grid = check::Axes{1, 1, 1}}));
+                                                two->slots));
     }};
+    const PeerMemory d = peer_room(256);
     add_peer(c, "launch and synchronize", "driver API", Goal::ratio(1 / 0.95),
-             {"launch_other", {peer_room(256), peer_room(256)}, {}, false});
+             {"launch_other", {d, peer_room(256)}, {}, false}, same<uint32_t>(ours, "d", d, 64));
     return c;
   });
   bench.run("G4", "dispatch without a wait, 100 in a row, each", [&] {
@@ -90,8 +90,7 @@ void dispatch_rows(Bench& bench) {
     Case c{.per = 100, .ours = [ours, inputs] {
              std::vector<Pending> pending;
              for (int i = 0; i < 100; ++i)
-               pending.push_back(must(ours->pipeline().dispatch_async(
-                   {.inputs = *inputs}, {.grid = check::Axes{1, 1, 1}})));
+               pending.push_back(must(ours->pipeline().dispatch_async({.inputs = *inputs})));
              for (Pending& p : pending) (void)must(p.wait());
            }};
     const PeerMemory d = peer_room(256);
@@ -107,13 +106,16 @@ void dispatch_rows(Bench& bench) {
       Outputs slots{};
     };
     auto b = std::make_shared<Bytes>();
-    b->pipeline = must(bench.device().compile(must(parse_checked(source_text(kSmall), kSmall)),
-                                              {.grid = check::Axes{1, 1, 1}}))
-                      .pipeline;
+    b->pipeline =
+        must(bench.device().compile(must(parse_checked(source_text(kSmall), kSmall)))).pipeline;
     b->inputs.emplace_back(b->d);
     Case c{.ours = [b] { (void)must(b->pipeline.dispatch_into({.inputs = b->inputs}, b->slots)); }};
+    const PeerMemory d = peer_room(256);
     add_peer(c, "copies, launch and synchronize", "pinned memory", {},
-             {"launch_bytes", {peer_room(256)}, {}, false});
+             {"launch_bytes", {d}, {}, false}, [b, d] {
+               return equal_values<uint32_t>(to_vector<uint32_t>(b->slots[0]),
+                                             d->read<uint32_t>(64));
+             });
     add_absolute(c, Goal::at_most(9000));
     return c;
   });

@@ -61,11 +61,15 @@ void relaxed_row(Bench& bench, const Lattice& l, bool edges) {
   });
 }
 
-void queue_row(Bench& bench, const Lattice& l) {
+void queue_row(Bench& bench, const Lattice& l, bool four) {
+  const bool small = l.side <= 1024;
+  const double host_goal = four ? (small ? 7 : 5.5) : (small ? 5 : 4);
   const uint32_t blocks = bench.size(132U, 4U);
-  bench.run("G8", l.text() + "a queue, " + std::to_string(blocks) + " workgroups", [&] {
+  const std::string lanes = four ? "a queue, four lanes per vertex" : "a queue, a lane per vertex";
+  bench.run("G8", l.text() + lanes, [&] {
     const uint32_t nodes = l.graph.nodes;
-    auto ours = std::make_shared<Ours>(bench, "bench/cuda/programs/bfs_queue.vyre");
+    auto ours = std::make_shared<Ours>(
+        bench, four ? "bench/cuda/programs/bfs_queue4.vyre" : "bench/cuda/programs/bfs_queue.vyre");
     ours->input("start", std::vector<uint32_t>{0})
         .input("row", l.graph.row)
         .input("col", l.graph.col)
@@ -83,8 +87,8 @@ void queue_row(Bench& bench, const Lattice& l) {
                 false},
                same<uint32_t>(ours, "depth", depth, nodes));
     };
-    add("host loop, launch, length back", l.side <= 1024 ? 5 : 4, "bfs_queue_host");
-    add("graph with a WHILE node", 2, "bfs_queue_while");
+    add("host loop, launch, length back", host_goal, four ? "bfs_queue4_host" : "bfs_queue_host");
+    add("graph with a WHILE node", 2, four ? "bfs_queue4_while" : "bfs_queue_while");
     return c;
   });
 }
@@ -97,7 +101,8 @@ void graph_rows(Bench& bench) {
     const Lattice l(bench.size(side, 16U));
     relaxed_row(bench, l, false);
     relaxed_row(bench, l, true);
-    queue_row(bench, l);
+    queue_row(bench, l, false);
+    queue_row(bench, l, true);
   }
 }
 

@@ -20,6 +20,12 @@ std::string cpu_name() {
   return "unknown CPU";
 }
 
+// Of one that is not the processor.
+std::string device_name(const Bench& bench) {
+  const BackendInfo& info = bench.device().info();
+  return info.kind == DeviceKind::Gpu ? info.signature + ", " : std::string();
+}
+
 std::string times(const Sample& sample, const Sample& device) {
   std::string text = format_time(sample.median_ns) + " (" + format_time(sample.min_ns) + ")";
   if (device.repetitions != 0) text += "; device " + format_time(device.median_ns);
@@ -74,8 +80,8 @@ std::string format_time(double ns) {
 }
 
 std::string table_head(const Bench& bench) {
-  std::string text = "Device `" + bench.options().device + "`, " + cpu_name() + ", " +
-                     std::to_string(std::thread::hardware_concurrency()) + " cores. ";
+  std::string text = "Device `" + bench.options().device + "`, " + device_name(bench) + cpu_name() +
+                     ", " + std::to_string(std::thread::hardware_concurrency()) + " cores. ";
   if (bench.quick()) text += "**Quick: sizes are tiny and nothing is judged.** ";
   text += "Times: median (min).\n\n";
   text += "| id | workload | ours | peer | peer's time | ratio | goal | met | equal | n |\n";
@@ -133,6 +139,7 @@ std::string to_json(const Bench& bench) {
                               {"cpu", cpu_name()},
                               {"cores", std::thread::hardware_concurrency()},
                               {"device", bench.options().device},
+                              {"signature", bench.device().info().signature},
                               {"quick", bench.quick()},
                               {"rows", rows}};
   return all.dump(1) + "\n";
