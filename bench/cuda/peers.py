@@ -19,6 +19,7 @@ import statistics
 import sys
 import tempfile
 import time
+import warnings
 
 CACHE = tempfile.mkdtemp(prefix="vyre-bench-")
 atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
@@ -27,6 +28,7 @@ os.environ["TRITON_CACHE_DIR"] = os.path.join(CACHE, "triton")
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(CACHE, "inductor")
 os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
 os.environ["CUDA_CACHE_DISABLE"] = "1"
+warnings.filterwarnings("ignore", message=".*force.disable.*")  # that is what was asked for
 
 MISSING = {}
 try:
@@ -89,6 +91,7 @@ def measure(peers, expected, close, repetitions):
             else:
                 peer.equal = bool(torch.allclose(result, expected, rtol=close, atol=close))
         del result
+        synchronize()
         peer.calls = max(1, int(SAMPLE_S / max(wall(peer.run, 1), 1e-7)))
     for _ in range(repetitions):
         for peer in peers:
@@ -96,6 +99,7 @@ def measure(peers, expected, close, repetitions):
                 peer.times.append(peer.run())
                 continue
             peer.run()
+            synchronize()  # or its end would count for the sample
             peer.times.append(wall(peer.run, peer.calls))
     for _ in range(repetitions):
         for peer in peers:

@@ -70,6 +70,7 @@ struct Data {
 struct Outcome {
   double ns = 0;
   uint64_t result = 0;
+  CacheHit cache_hit = CacheHit::Unknown;
 };
 uint64_t digest(std::span<const std::byte> bytes) {
   uint64_t hash = 0xCBF2'9CE4'8422'2325;
@@ -77,21 +78,28 @@ uint64_t digest(std::span<const std::byte> bytes) {
   return hash;
 }
 
-Outcome ours_once(const Cold& cold, const std::string& device_id,
-                  const std::filesystem::path& cache) {
+// The text under another name each time: a program that the process has not seen.
+std::string text_of(const Cold& cold) {
+  static uint32_t next = 0;
+  std::string text = source_text(cold.program);
+  const std::string head = std::string("program ") + cold.name;
+  return text.replace(text.find(head), head.size(), head + "_" + std::to_string(next++));
+}
+
+// From the text to bytes on the host.
+Outcome ours_on(const Device& device, const Cold& cold) {
   const Data data(cold);
-  const std::string text = source_text(cold.program);
-  const Device device = must(Device::open(device_id, {.cache_directory = cache}));
+  const std::string text = text_of(cold);
   const double start = now_ns();
-  const Pipeline pipeline = must(device.compile(must(parse_checked(text, cold.program)))).pipeline;
+  const CompileResult compiled = must(device.compile(must(parse_checked(text, cold.program))));
   const std::vector<uint32_t> size = {cold.n};
   const std::vector<std::byte> zeros(data.a.size());
   std::vector<Argument> inputs;
   if (cold.sized) inputs.emplace_back(size);
   inputs.insert(inputs.end(), {Argument(data.a), Argument(data.b), Argument(zeros)});
-  const DispatchResult done = must(pipeline.dispatch({.inputs = inputs}));
+  const DispatchResult done = must(compiled.pipeline.dispatch({.inputs = inputs}));
   const double taken = now_ns() - start;
-  return {taken, digest(done.outputs[0])};
+  return {taken, digest(done.outputs[0]), compiled.cache_hit};
 }
 
 VyreCudaPeers::Call call_of(const Cold& cold, const Data& data, std::vector<std::byte>& o) {
@@ -131,7 +139,7 @@ Outcome nvrtc_once(const Cold& cold, bool binary) {
   peers.run_code(code, &call);
   const double taken = now_ns() - start;
   peers.drop(code);
-  return {taken, digest(o)};
+  return {.ns = taken, .result = digest(o)};
 }
 
 // A file with a CUDA binary.
@@ -145,7 +153,8 @@ Outcome binary_once(const Cold& cold, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::vector<char> code{std::istreambuf_iterator<char>(file), {}};
   peers.run_code(code.data(), &call);
-  return {now_ns() - start, digest(o)};
+  const double taken = now_ns() - start;
+  return {.ns = taken, .result = digest(o)};
 }
 
 // ---- processes
@@ -179,9 +188,11 @@ Outcome child_once(const std::vector<std::string>& words) {
   while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
   Outcome outcome;
-  if (status != 0 || std::sscanf(text.c_str(), "%lf %lu", &outcome.ns, &outcome.result) !=
-                         2)  // NOLINT(cert-err34-c)
+  int hit = 0;
+  if (status != 0 || std::sscanf(text.c_str(), "%lf %lu %d", &outcome.ns, &outcome.result, &hit) !=
+                         3)  // NOLINT(cert-err34-c)
     throw Failed("the process that measures failed: " + text);
+  outcome.cache_hit = hit != 0 ? CacheHit::Yes : CacheHit::No;
   return outcome;
 }
 
@@ -249,11 +260,16 @@ int run_child(int argc, char** argv) {
     const std::vector<std::string> words(argv + 2, argv + argc);
     if (words.size() < 3) throw Failed("a process that measures needs three words");
     const Cold& cold = kCold[std::stoul(words[1]) % std::size(kCold)];
-    const Outcome outcome = words[0] == "ours"     ? ours_once(cold, words[2], words.at(3))
+    const auto ours = [&] {
+      const Device device = must(Device::open(words[2], {.cache_directory = words.at(3)}));
+      return ours_on(device, cold);
+    };
+    const Outcome outcome = words[0] == "ours"     ? ours()
                             : words[0] == "nvrtc"  ? nvrtc_once(cold, words[2] == "binary")
                             : words[0] == "binary" ? binary_once(cold, words[2])
                                                    : throw Failed("unknown: " + words[0]);
-    std::printf("%.0f %lu\n", outcome.ns, outcome.result);
+    std::printf("%.0f %lu %d\n", outcome.ns, outcome.result,
+                outcome.cache_hit == CacheHit::Yes ? 1 : 0);
     return 0;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
@@ -262,12 +278,12 @@ int run_child(int argc, char** argv) {
 }
 
 void cold_rows(Bench& bench) {
-  const std::string device = bench.options().device;
+  const std::string id = bench.options().device;
   const Cold& small = kCold[0];
   bench.run("G6", std::string("cold, first in its process, ") + small.what, [&] {
     auto told = std::make_shared<Told>();
-    Case c = told_case(told, [device] { return child_once({"ours", "0", device, ""}); });
-    c.repetitions = kColdSamples;
+    Case c = told_case(told, [id] { return child_once({"ours", "0", id, ""}); });
+    c.repetitions = std::min(kColdSamples, bench.options().repetitions);
     for (const char* to : {"binary", "ptx"})
       add_told(c, told, "NVRTC", to, Goal::ratio(3), true,
                [to] { return child_once({"nvrtc", "0", to}); });
@@ -277,7 +293,12 @@ void cold_rows(Bench& bench) {
   for (const Cold& cold : kCold)
     bench.run("G6", std::string("cold, later in its process, ") + cold.what, [&] {
       auto told = std::make_shared<Told>();
-      Case c = told_case(told, [&cold, device] { return ours_once(cold, device, {}); });
+      const Device device = bench.device();
+      Case c = told_case(told, [&cold, device] {
+        const Outcome outcome = ours_on(device, cold);
+        if (outcome.cache_hit == CacheHit::Yes) throw Failed("it was not cold");
+        return outcome;
+      });
       for (const bool binary : {true, false})
         add_told(c, told, "NVRTC", binary ? "binary" : "ptx", Goal::ratio(3), true,
                  [&cold, binary] { return nvrtc_once(cold, binary); });
@@ -303,8 +324,12 @@ void cached_rows(Bench& bench) {
                                             folder->path / "cache"};
     (void)child_once(words);  // fills the cache
     auto told = std::make_shared<Told>();
-    Case c = told_case(told, [words, folder] { return child_once(words); });
-    c.repetitions = kColdSamples;
+    Case c = told_case(told, [words, folder] {
+      const Outcome outcome = child_once(words);
+      if (outcome.cache_hit != CacheHit::Yes) throw Failed("it was not in the cache");
+      return outcome;
+    });
+    c.repetitions = std::min(kColdSamples, bench.options().repetitions);
     add_told(c, told, "cubin loaded by hand", "file, load, launch", Goal::over(5e5), true,
              [binary, folder] { return child_once({"binary", "0", binary}); });
     return c;

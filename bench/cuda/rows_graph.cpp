@@ -24,8 +24,8 @@ struct Lattice {
 };
 
 // Long enough for fewer samples.
-uint32_t samples(const Lattice& l) {
-  return l.side > 1024 ? 5 : 9;
+uint32_t samples(const Bench& bench, const Lattice& l) {
+  return std::min(l.side > 1024 ? 5U : 9U, bench.options().repetitions);
 }
 
 void relaxed_row(Bench& bench, const Lattice& l, bool edges) {
@@ -40,7 +40,7 @@ void relaxed_row(Bench& bench, const Lattice& l, bool edges) {
       ours->input("from", l.graph.from).input("to", l.graph.to);
     else
       ours->input("row", l.graph.row).input("col", l.graph.col);
-    Case c{.ours = [ours] { ours->run(); }, .repetitions = samples(l)};
+    Case c{.ours = [ours] { ours->run(); }, .repetitions = samples(bench, l)};
     const auto lanes = edges ? static_cast<uint32_t>(l.graph.from.size()) : nodes;
     const auto add = [&](const char* name, const char* variant, double goal, const char* function) {
       const PeerMemory depth = peer_room(size_t{nodes} * 4);
@@ -77,7 +77,7 @@ void queue_row(Bench& bench, const Lattice& l, bool four) {
         .input("queue", std::vector<uint32_t>(nodes))
         .input("tail", std::vector<uint32_t>(1))
         .grid(blocks);
-    Case c{.ours = [ours] { ours->run(); }, .repetitions = samples(l)};
+    Case c{.ours = [ours] { ours->run(); }, .repetitions = samples(bench, l)};
     const auto add = [&](const char* name, double goal, const char* function) {
       const PeerMemory depth = peer_room(size_t{nodes} * 4);
       add_peer(c, name, "same body", Goal::ratio(goal),
