@@ -50,6 +50,7 @@ void add_peer(Case& c, std::string name, std::string variant, Goal goal, PeerRun
     throw Failed(std::string("the library of the peers has no ") + run.function);
   const auto call = [function, run] {
     std::vector<void*> at;
+    at.reserve(run.buffers.size());
     for (const PeerMemory& buffer : run.buffers) at.push_back(buffer->at());
     function(at.data(), run.numbers.data());
   };

@@ -164,6 +164,7 @@ Outcome child_once(const std::vector<std::string>& words) {
   std::vector<std::string> all = {"/proc/self/exe", kChildFlag};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> arguments;
+  arguments.reserve(all.size() + 1);
   for (std::string& word : all) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   int ends[2];
@@ -293,8 +294,7 @@ void cold_rows(Bench& bench) {
   for (const Cold& cold : kCold)
     bench.run("G6", std::string("cold, later in its process, ") + cold.what, [&] {
       auto told = std::make_shared<Told>();
-      const Device device = bench.device();
-      Case c = told_case(told, [&cold, device] {
+      Case c = told_case(told, [&cold, device = bench.device()] {
         const Outcome outcome = ours_on(device, cold);
         if (outcome.cache_hit == CacheHit::Yes) throw Failed("it was not cold");
         return outcome;

@@ -89,6 +89,7 @@ void dispatch_rows(Bench& bench) {
     inputs->emplace_back(ours->buffer("d"));
     Case c{.per = 100, .ours = [ours, inputs] {
              std::vector<Pending> pending;
+             pending.reserve(100);
              for (int i = 0; i < 100; ++i)
                pending.push_back(must(ours->pipeline().dispatch_async({.inputs = *inputs})));
              for (Pending& p : pending) (void)must(p.wait());
