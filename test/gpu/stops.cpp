@@ -14,7 +14,11 @@ namespace vyre::soak {
 namespace {
 
 using std::chrono::microseconds;
-constexpr double kSoonMs = 2000;  // also when other processes take the time
+
+// Also when other processes take the time, or a tool that looks at every access.
+double soon_ms(const Soak& soak) {
+  return soak.smoke ? 15'000 : 2'000;
+}
 
 // Programs that do not end by themselves.
 class Endless {
@@ -95,7 +99,7 @@ void check_cancel(Soak& soak) {
     worst = std::max(worst, took);
     endless.again();
   }
-  hold(worst < kSoonMs, fmt::format("it took {:.0f} ms to stop", worst));
+  hold(worst < soon_ms(soak), fmt::format("it took {:.0f} ms to stop", worst));
   soak.note = fmt::format("{} dispatches, longest {:.2f} ms", trials, worst);
 }
 
@@ -139,7 +143,7 @@ void check_deadlines(Soak& soak) {
     worst = std::max(worst, late);
     endless.again();
   }
-  hold(worst < kSoonMs, fmt::format("a timeout was {:.0f} ms late", worst));
+  hold(worst < soon_ms(soak), fmt::format("a timeout was {:.0f} ms late", worst));
   soak.note = fmt::format("{} dispatches, latest {:.2f} ms", trials, worst);
 }
 
