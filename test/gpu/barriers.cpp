@@ -27,10 +27,10 @@ void check_barriers(Soak& soak) {
   many(soak, Rounds::Extra::None, 0);
 }
 
-// Every 16th round, and every round for a while.
+// Every 64th round, and every round for a while.
 void check_slow_blocks(Soak& soak) {
-  many(soak, Rounds::Extra::Slow, 15);
-  const uint32_t rounds = soak.times(50'000, 8);
+  many(soak, Rounds::Extra::Slow, 63);
+  const uint32_t rounds = soak.times(10'000, 8);
   for (const Form form : kForms) {
     const Rounds program(soak.device, form, Rounds::Extra::Slow);
     for (const uint32_t grid : program.grids(soak))
