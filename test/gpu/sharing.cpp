@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same dispatch over and over, and dispatches at the same time.
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <thread>
@@ -30,7 +31,10 @@ void at_once(std::span<const Rounds* const> programs, const Rounds::Run& run, ui
 
 void side_by_side(Soak& soak, std::span<const Rounds* const> programs) {
   const uint32_t times = soak.times(100, 2);
-  for (const uint32_t grid : programs[0]->grids(soak)) {
+  uint32_t most = ~uint32_t{0};  // that all of them can have
+  for (const Rounds* program : programs) most = std::min(most, program->most_resident(soak));
+  for (uint32_t grid : programs[0]->grids(soak)) {
+    grid = std::min(grid, most);
     at_once(programs, {.grid = grid, .rounds = soak.times(1000, 10), .slow_unless = 63}, times);
     soak.note += fmt::format("{}{} workgroups: {} x {} dispatches", soak.note.empty() ? "" : ", ",
                              grid, programs.size(), times);
@@ -40,7 +44,7 @@ void side_by_side(Soak& soak, std::span<const Rounds* const> programs) {
 }  // namespace
 
 void check_repeats(Soak& soak) {
-  const uint32_t times = soak.times(4000, 20);
+  const uint32_t times = soak.times(2000, 20);
   for (const Form form : kForms) {
     const Rounds program(soak.device, form, Rounds::Extra::Slow);
     for (const uint32_t grid : program.grids(soak))
