@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "gpu/soak.hpp"
 
@@ -15,6 +17,7 @@ void at_once(std::span<const Rounds* const> programs, const Rounds::Run& run, ui
   std::vector<std::exception_ptr> wrong(programs.size());
   {
     std::vector<std::jthread> threads;
+    threads.reserve(programs.size());
     for (uint32_t t = 0; t < programs.size(); ++t)
       threads.emplace_back([&, t] {
         try {
