@@ -125,6 +125,7 @@ class NvptxKernel : public Environment {
   llvm::Function* internal_function(const char* name, llvm::Type* result,
                                     llvm::ArrayRef<llvm::Type*> parameters);
   llvm::Function* barrier_function();
+  llvm::Value* lanes_of_warp();
   llvm::Value* given_up();
   void ask();
   llvm::Function* stop_function();

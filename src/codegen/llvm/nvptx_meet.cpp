@@ -49,13 +49,19 @@ void NvptxKernel::fence() {
 
 // ---- barriers
 
+// Where lanes end on their own, the others of their warp may be here while these are still on
+// their way out: bar.sync, which is barrier.sync.aligned, has to be met by a warp as a whole. With
+// barriers of the grid inside, lanes only end all together.
 void NvptxKernel::workgroup_barrier() {
-  b_.CreateIntrinsic(in::nvvm_barrier0, {}, {});
+  if (use_.ends && !segment_.barriers_inside)
+    b_.CreateIntrinsic(in::nvvm_barrier_sync, {}, {b_.getInt32(0)});
+  else
+    b_.CreateIntrinsic(in::nvvm_barrier0, {}, {});
 }
 
 // Named lanes that have exited are not waited for.
 void NvptxKernel::subgroup_barrier() {
-  b_.CreateIntrinsic(in::nvvm_bar_warp_sync, {}, {b_.getInt32(kAllLanes)});
+  b_.CreateIntrinsic(in::nvvm_bar_warp_sync, {}, {lanes_of_warp()});
 }
 
 // One thread of each block adds 1 to a counter and waits until it has the goal, which grows by the
@@ -127,14 +133,24 @@ void NvptxKernel::grid_barrier() {
 
 // ---- subgroups
 
+// Those that there ever were: the last warp of a block may have fewer than 32.
+llvm::Value* NvptxKernel::lanes_of_warp() {
+  const uint32_t rest = threads() % kPtxSubgroupLanes;
+  if (rest == 0) return b_.getInt32(kAllLanes);
+  llvm::Value* const few = b_.getInt32((1U << rest) - 1);
+  if (threads() < kPtxSubgroupLanes) return few;
+  return b_.CreateSelect(b_.CreateICmpULT(thread_, b_.getInt32(threads() - rest)),
+                         b_.getInt32(kAllLanes), few);
+}
+
 // Waits for all lanes of the warp but those that have exited, whose bits are 0.
 llvm::Value* NvptxKernel::ballot(llvm::Value* condition) {
-  return b_.CreateIntrinsic(in::nvvm_vote_ballot_sync, {}, {b_.getInt32(kAllLanes), condition});
+  return b_.CreateIntrinsic(in::nvvm_vote_ballot_sync, {}, {lanes_of_warp(), condition});
 }
 
 llvm::Value* NvptxKernel::from_lane(llvm::Value* word, llvm::Value* lane) {
   return b_.CreateIntrinsic(in::nvvm_shfl_sync_idx_i32, {},
-                            {b_.getInt32(kAllLanes), word, lane, b_.getInt32(31)});
+                            {lanes_of_warp(), word, lane, b_.getInt32(31)});
 }
 
 bool NvptxKernel::subgroups_are_full() const {
@@ -143,7 +159,9 @@ bool NvptxKernel::subgroups_are_full() const {
 
 // ---- stops
 
-// Lanes that stop are few and come one after the other; the smallest is kept.
+// The smallest lane that stops is kept. All lanes of the GPU may come at once, and only those that
+// would change something wait for each other: the rest sees that there is a smaller one, or, if the
+// launch is given up, that there is any.
 llvm::Function* NvptxKernel::stop_function() {
   if (llvm::Function* const made = module_.getFunction("vyre_stop")) return made;
   const Builder::InsertPointGuard guard(b_);
@@ -155,42 +173,63 @@ llvm::Function* NvptxKernel::stop_function() {
     return llvm::BasicBlock::Create(context_, name, made);
   };
   llvm::BasicBlock* const entry = new_block("entry");
-  llvm::BasicBlock* const wait = new_block("wait");
+  llvm::BasicBlock* const look = new_block("look");
+  llvm::BasicBlock* const compare = new_block("compare");
+  llvm::BasicBlock* const take = new_block("take");
+  llvm::BasicBlock* const nap = new_block("nap");
   llvm::BasicBlock* const mine = new_block("mine");
   llvm::BasicBlock* const write = new_block("write");
   llvm::BasicBlock* const done = new_block("done");
+  llvm::BasicBlock* const leave = new_block("leave");
   const auto field = [&](uint64_t offset) { return byte_address(b_, made->getArg(0), offset); };
   constexpr uint64_t kStop = offsetof(GpuControl, stop);
+  // Kind and memory are one word.
+  static_assert(offsetof(KernelStop, kind) == 0 && offsetof(KernelStop, memory) == 2);
+  llvm::Value* const what = made->getArg(1);
+  llvm::Value* const lane = made->getArg(3);
+  const auto kind_of = [&](llvm::Value* both) { return b_.CreateTrunc(both, b_.getInt16Ty()); };
+  const auto is_lowest = [&] {
+    return b_.CreateICmpULT(
+        lane, b_.CreateLoad(word, field(kStop + offsetof(KernelStop, lane)), /*isVolatile=*/true));
+  };
 
   b_.SetInsertPoint(entry);
   llvm::Value* const lock = field(offsetof(GpuControl, lock));
-  b_.CreateBr(wait);
-  b_.SetInsertPoint(wait);
+  llvm::Value* const any_will_do =
+      b_.CreateICmpEQ(kind_of(what), b_.getInt16(static_cast<uint16_t>(KernelStop::Kind::Loop)));
+  b_.CreateBr(look);
+  // The kind is written after the lane, and the lane only ever becomes smaller.
+  b_.SetInsertPoint(look);
+  llvm::Value* const there = kind_of(
+      inline_ptx("ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}", word, {field(kStop)}));
+  b_.CreateCondBr(b_.CreateICmpEQ(there, b_.getInt16(0)), take, compare);
+  b_.SetInsertPoint(compare);
+  b_.CreateCondBr(b_.CreateAnd(is_lowest(), b_.CreateNot(any_will_do)), take, leave);
+  b_.SetInsertPoint(take);
   llvm::Value* const taken = b_.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, lock, b_.getInt32(1),
                                                 llvm::Align(4), llvm::AtomicOrdering::Monotonic);
-  b_.CreateCondBr(b_.CreateICmpEQ(taken, b_.getInt32(0)), mine, wait);
+  b_.CreateCondBr(b_.CreateICmpEQ(taken, b_.getInt32(0)), mine, nap);
+  b_.SetInsertPoint(nap);
+  b_.CreateIntrinsic(in::nvvm_nanosleep, {}, {b_.getInt32(kNap)});
+  b_.CreateBr(look);
   b_.SetInsertPoint(mine);
   fence();
-  llvm::Value* const lane = made->getArg(3);
-  llvm::Value* const kind =
-      b_.CreateLoad(b_.getInt16Ty(), field(kStop + offsetof(KernelStop, kind)), true);
-  llvm::Value* const lowest = b_.CreateLoad(word, field(kStop + offsetof(KernelStop, lane)), true);
-  b_.CreateCondBr(
-      b_.CreateOr(b_.CreateICmpEQ(kind, b_.getInt16(0)), b_.CreateICmpULT(lane, lowest)), write,
-      done);
+  llvm::Value* const before = kind_of(b_.CreateLoad(word, field(kStop), /*isVolatile=*/true));
+  b_.CreateCondBr(b_.CreateOr(b_.CreateICmpEQ(before, b_.getInt16(0)), is_lowest()), write, done);
   b_.SetInsertPoint(write);
-  // Kind and memory are one word.
-  static_assert(offsetof(KernelStop, kind) == 0 && offsetof(KernelStop, memory) == 2);
-  b_.CreateStore(made->getArg(1), field(kStop), true);
   b_.CreateStore(made->getArg(2), field(kStop + offsetof(KernelStop, site)), true);
   b_.CreateStore(lane, field(kStop + offsetof(KernelStop, lane)), true);
   b_.CreateStore(made->getArg(4), field(kStop + offsetof(KernelStop, value)), true);
   b_.CreateStore(made->getArg(5), field(kStop + offsetof(KernelStop, index)), true);
+  fence();
+  b_.CreateStore(what, field(kStop), true);
   b_.CreateBr(done);
   b_.SetInsertPoint(done);
   fence();
   b_.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, lock, b_.getInt32(0), llvm::Align(4),
                      llvm::AtomicOrdering::Monotonic);
+  b_.CreateBr(leave);
+  b_.SetInsertPoint(leave);
   b_.CreateRetVoid();
   return made;
 }

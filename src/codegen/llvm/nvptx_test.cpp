@@ -23,6 +23,7 @@ namespace vyre::codegen {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -219,6 +220,36 @@ TEST(Nvptx, BarriersStayWhereTheyAre) {
   EXPECT_EQ(count(ptx(programs().at("uniform_load")), "bar.sync"), 5U);
 }
 
+// Lanes that have left are not waited for, but those that are leaving are part of their warp, which
+// bar.sync wants as a whole. With barriers of the grid inside nobody leaves alone.
+TEST(Nvptx, BarriersDoNotNeedWholeWarpsWhereLanesEnd) {
+  const char* const source = R"(program p { workgroup 64; inout a : u32[]; shared s : u32[64];
+    s[lid.x] = a[gid.x]; if s[lid.x] == 7 { return; } barrier workgroup;
+    a[gid.x] = s[63 - lid.x]; })";
+  const std::string code = ptx(source);
+  EXPECT_EQ(count(code, "barrier.sync"), 2U) << code;
+  EXPECT_EQ(count(code, "bar.sync"), 0U) << code;
+  const auto checked = ptx_of(plan_of(kReverse, plan::Route::Resident, true), {.checked = true});
+  ASSERT_TRUE(checked.has_value()) << to_string(checked.error());
+  EXPECT_EQ(count(*checked, "barrier.sync"), 2U) << *checked;
+  EXPECT_THAT(ptx(programs().at("grid"), "sm_90", plan::Route::Native),
+              Not(HasSubstr("barrier.sync")));
+}
+
+// A mask names no lane that there never was.
+TEST(Nvptx, OperationsOfSubgroupsNameTheLanesOfTheWarp) {
+  const auto ballot = [](uint32_t lanes) {
+    return ptx(
+        fmt::format("program p {{ workgroup {}; over len(a); inout a : u32[]; "
+                    "a[gid.x] = subgroup_ballot(a[gid.x] == 1); }}",
+                    lanes));
+  };
+  EXPECT_THAT(ballot(64), ContainsRegex("vote.sync.ballot.b32 .*, -1;"));
+  EXPECT_THAT(ballot(8), ContainsRegex("vote.sync.ballot.b32 .*, 255;"));
+  const std::string some = ballot(40);
+  EXPECT_THAT(some, AllOf(ContainsRegex("selp.b32 .*, -1, 255,"), HasSubstr("vote.sync.ballot")));
+}
+
 TEST(Nvptx, OnlyWhatIsAskedForIsFused) {
   EXPECT_THAT(ptx("program p { workgroup 1; inout a : f32[]; a[0] = fma(a[0], a[1], a[2]); }"),
               HasSubstr("fma.rn.f32"));
@@ -346,7 +377,8 @@ TEST(Nvptx, OrdersAreFences) {
   EXPECT_THAT(ptx(programs().at("atomics")), Not(HasSubstr("fence")));
 }
 
-// Only loops without a known end ask, and only checked mode tells of accesses.
+// Only loops without a known end ask, and only checked mode tells of accesses. All lanes of a GPU
+// may stop at once, so they look at what is there before they ask for the lock.
 TEST(Nvptx, StopsAreRecorded) {
   EXPECT_THAT(ptx(programs().at("endless")), HasSubstr("vyre_stop"));
   EXPECT_THAT(ptx(kSaxpy), Not(HasSubstr("vyre_stop")));
@@ -354,6 +386,7 @@ TEST(Nvptx, StopsAreRecorded) {
   const auto checked = ptx_of(plan_of(source, plan::Route::Resident, true), {.checked = true});
   ASSERT_TRUE(checked.has_value()) << to_string(checked.error());
   EXPECT_THAT(*checked, HasSubstr("vyre_stop"));
+  EXPECT_LT(checked->find("ld.acquire.gpu"), checked->find("atom.global.exch"));
   if (!ptxas().empty()) {
     EXPECT_EQ(refused_by_ptxas(*checked, "sm_90"), "");
   }
