@@ -238,6 +238,9 @@ class CommandLine {
         ->type_name("sm_NN");
     choose(command.add_option("--emit", compile_.emit, "The form")->required(),
            {"llvm", "asm", "ptx", "spirv", "cubin"});
+    choose(command.add_option("--route", compile_.route,
+                              "This way through (default: that of a grid that fits)"),
+           {"native", "virtual", "resident", "host"});
     command.add_option("--workgroup", compile_.dispatch.workgroup, "Another workgroup size")
         ->type_name("X[,Y[,Z]]");
     command.add_flag("--checked", compile_.checked, "For checked mode");

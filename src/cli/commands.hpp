@@ -75,6 +75,7 @@ struct CompileOptions {
   std::string device;        // or
   std::string architecture;  // of GPUs: sm_75 and later
   std::string emit;          // llvm, asm, ptx, spirv or cubin
+  std::string route;         // empty: that of a grid that fits
   bool checked = false;
   std::string output = "-";
 };

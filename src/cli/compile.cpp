@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -64,6 +66,13 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
   policy.route = pipeline::first_route(prepared.checked, options.checked, can);
   policy.checked = options.checked;
   policy.workgroup = prepared.workgroup;
+  if (!options.route.empty()) policy.route = *plan::route_from_name(options.route);
+  // As for a grid of any size.
+  if (policy.route == plan::Route::Virtual) {
+    const auto& size = prepared.workgroup.value_or(prepared.checked.workgroup);
+    policy.together =
+        std::max(1U, can.max_invocations_per_workgroup / (size[0] * size[1] * size[2]));
+  }
   auto plan = pipeline::make_plan(prepared.checked, policy, can);
   if (!plan) return std::unexpected(plan.error());
   const codegen::Target target{
