@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/recorder.hpp"
 
+#include <atomic>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +12,13 @@
 namespace vyre::run {
 
 using namespace device;
+
+namespace {
+
+// All lists of a process: a device may be asked by many recorders.
+std::atomic<uint64_t> g_next_key = 1;
+
+}  // namespace
 
 void Recorder::begin(Backend& backend, const SubmitOptions& options) {
   backend_ = &backend;
@@ -44,6 +52,7 @@ Result<void> Recorder::flush() {
     std::get<Launch>(steps_[p.step]).arguments =
         std::span(regions_).subspan(p.first_argument, p.arguments);
   spent_ = true;
+  replay_key_ = g_next_key.fetch_add(1, std::memory_order_relaxed);
   return submit();
 }
 
@@ -61,6 +70,7 @@ Result<void> Recorder::submit() {
   submission.queue = options_.queue;
   submission.timing = options_.trace != nullptr;
   submission.checked = options_.checked;
+  submission.replay_key = replay_key_;
   submission.host = options_.host;
   submission.deadline = options_.deadline;
   submission.cancel = options_.cancel;

@@ -89,7 +89,8 @@ class Recorder {
   std::vector<device::Step> steps_;
   std::vector<device::Region> regions_;
   std::vector<Pending> pending_;
-  bool spent_ = false;  // they were submitted, and go when others come
+  bool spent_ = false;       // they were submitted, and go when others come
+  uint64_t replay_key_ = 0;  // of these steps
   device::Completion completion_;
   uint64_t launches_ = 0;
   uint64_t submissions_ = 0;

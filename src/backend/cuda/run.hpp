@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives the steps of one submission to a stream, in order. Only steps that the host has to see the
 // result of (exits, grids in memory) and long transfers of memory that is not pinned wait for it.
+//
+// Steps that come again, as a submission or as the body of a loop, go to a stream that captures
+// them, and the graph is launched from then on (run_graph.cpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
 
 #include "backend/cuda/code.hpp"
 #include "backend/cuda/flight.hpp"
@@ -17,13 +23,15 @@ namespace vyre::backend::cuda {
 
 // What all submissions of a device share.
 struct Parts {
-  explicit Parts(const Gpu& device) : gpu(device), memory(gpu), flights(gpu), compare(gpu) {}
+  explicit Parts(const Gpu& device)
+      : gpu(device), memory(gpu), flights(gpu), compare(gpu), capture(gpu) {}
 
   const Gpu& gpu;
   DeviceMemory memory;
   device::HostCode<Code> code;
   Flights flights;
   CompareKernel compare;
+  Capture capture;
 };
 
 class Run {
@@ -38,11 +46,41 @@ class Run {
   // Transfers up to this go through pinned memory.
   static constexpr uint64_t kStagedBytes = 64U << 10;
 
+  // Steps that follow each other.
+  struct Range {
+    uint32_t first = 0;
+    uint32_t last = 0;
+    [[nodiscard]] uint32_t size() const { return last - first; }
+  };
+  // What a loop does in each pass, in two parts.
+  struct Loop {
+    Range parts[2];
+    uint32_t most = 0;     // passes
+    bool decided = false;  // whether there is another is known after each
+    // From here on as a graph of so many passes.
+    bool looked = false;  // whether it can be one
+    uint32_t passes = 0;  // 0: none
+    size_t graph = 0;     // among those of the flight
+    uint64_t launches = 0;
+  };
+
   // False: the submission ends here, at an exit or because it was stopped.
   Result<bool> list(uint32_t first, uint32_t last);
   Result<bool> repeat_while(const device::While& x, uint32_t at);
   Result<bool> repeat(const device::Repeat& x, uint32_t at);
   Result<bool> choose(const device::Branch& x, uint32_t at);
+  // One more pass, or several at once if as many are `left`; adds them to `done`.
+  Result<bool> passes(Loop& loop, uint64_t left, uint64_t& done);
+  Result<bool> pass(const Loop& loop);
+
+  // ---- graphs
+  // Whether steps can be captured: nothing in them needs the host before they are over.
+  [[nodiscard]] bool can_capture(Range range, bool transfers) const;
+  // The submission as the graph that its flight keeps. False: it cannot be one.
+  bool make_replay();
+  Result<bool> replay();
+  void capture_loop(Loop& loop);
+  Graph capture(const std::function<bool()>& issue);
   Result<bool> step(const device::Step& step);
   Result<bool> launch(const device::Launch& x);
   Result<bool> copy(const device::Copy& x);
@@ -67,6 +105,9 @@ class Run {
   Flight& flight_;
   StreamHandle stream_;
   const device::Submission& submission_;
+  Flight::Replay* replay_ = nullptr;  // that is being made
+  bool capturing_ = false;
+  std::map<uint32_t, Loop> loops_;  // by their step
 };
 
 }  // namespace vyre::backend::cuda

@@ -13,6 +13,7 @@
 #include <regex>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "backend/cuda/driver_api.hpp"
 
@@ -30,6 +31,10 @@ struct FakeEvent {
   Clock::time_point time;
 };
 
+struct FakeGraph {
+  std::vector<std::function<void()>> nodes;
+};
+
 class FakeStream {
  public:
   FakeStream() : thread_([this] { run(); }) {}
@@ -41,9 +46,35 @@ class FakeStream {
     changed_.notify_all();
     thread_.join();
   }
+  // What is added from here on becomes a graph.
+  bool capture() {
+    const std::scoped_lock lock(mutex_);
+    if (captured_) return false;
+    captured_ = std::make_shared<FakeGraph>();
+    dead_ = false;
+    return true;
+  }
+  [[nodiscard]] bool capturing() {
+    const std::scoped_lock lock(mutex_);
+    return captured_ != nullptr;
+  }
+  // Nothing: there was none, or something in it was not allowed.
+  std::shared_ptr<FakeGraph> end_capture() {
+    const std::scoped_lock lock(mutex_);
+    auto graph = std::exchange(captured_, nullptr);
+    return dead_ ? nullptr : graph;
+  }
+  void invalidate() {
+    const std::scoped_lock lock(mutex_);
+    dead_ = true;
+  }
   void add(std::function<void()> work) {
     {
       const std::scoped_lock lock(mutex_);
+      if (captured_) {
+        captured_->nodes.push_back(std::move(work));
+        return;
+      }
       work_.push_back(std::move(work));
       ++added_;
     }
@@ -73,6 +104,8 @@ class FakeStream {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> work_;
+  std::shared_ptr<FakeGraph> captured_;
+  bool dead_ = false;  // what is captured
   uint64_t added_ = 0;
   uint64_t done_ = 0;
   bool ends_ = false;
@@ -148,7 +181,8 @@ class Fake final : public FakeCuda {
             .modules = modules.size(),
             .links = links.size(),
             .streams = streams.size(),
-            .events = events.size()};
+            .events = events.size(),
+            .graphs = graphs.size()};
   }
 
   // One more call; not 0: it fails.
@@ -262,6 +296,7 @@ class Fake final : public FakeCuda {
   std::unordered_map<void*, std::shared_ptr<FakeLink>> links;
   std::unordered_map<void*, std::shared_ptr<FakeStream>> streams;
   std::unordered_map<void*, std::shared_ptr<FakeEvent>> events;
+  std::unordered_map<void*, std::shared_ptr<FakeGraph>> graphs;
 
  private:
   static bool is_broken(Status status) {
@@ -296,6 +331,10 @@ std::map<std::string, FakeFunction> functions_of(const char* text) {
 Status copy(void* to, const void* from, size_t bytes, StreamHandle stream, bool waits) {
   const auto on = fake().find(fake().streams, stream);
   if (!on) return status::kInvalidHandle;
+  if (waits && on->capturing()) {
+    on->invalidate();
+    return status::kCaptureUnsupported;
+  }
   on->add([=] { std::memcpy(to, from, bytes); });
   if (waits) on->synchronize();
   return 0;
@@ -313,8 +352,10 @@ Status launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t
     return status::kInvalidValue;
   if (cooperative &&
       uint64_t{grid[0]} * grid[1] * grid[2] >
-          static_cast<uint64_t>(settings.blocks_per_multiprocessor * settings.attributes.at(16)))
+          static_cast<uint64_t>(settings.blocks_per_multiprocessor * settings.attributes.at(16))) {
+    on->invalidate();
     return status::kCooperativeLaunchTooLarge;
+  }
   if (f.name == "vyre_compare") {
     uint64_t values[5];
     for (int i = 0; i < 5; ++i) std::memcpy(&values[i], parameters[i], 8);
@@ -651,6 +692,7 @@ Status cuStreamSynchronize(StreamHandle stream) {
   VYRE_ENTER("cuStreamSynchronize");
   const auto on = fake().find(fake().streams, stream);
   if (!on) return status::kInvalidHandle;
+  if (on->capturing()) return status::kCaptureUnsupported;
   on->synchronize();
   return fake().broken();
 }
@@ -659,12 +701,56 @@ Status cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
   const auto on = fake().find(fake().streams, stream);
   const auto e = fake().find(fake().events, event);
   if (!on || !e) return status::kInvalidHandle;
+  if (on->capturing()) {
+    on->invalidate();
+    return status::kCaptureIsolation;
+  }
   const std::scoped_lock lock(e->mutex);
   on->add([e, n = e->recorded] {
     std::unique_lock waiting(e->mutex);
     e->changed.wait(waiting, [&] { return e->happened >= n; });
   });
   return 0;
+}
+Status cuStreamBeginCapture_v2(StreamHandle stream, int mode) {
+  VYRE_ENTER("cuStreamBeginCapture_v2");
+  const auto on = fake().find(fake().streams, stream);
+  if (!on) return status::kInvalidHandle;
+  return mode == kCaptureRelaxed && on->capture() ? 0 : status::kInvalidValue;
+}
+Status cuStreamEndCapture(StreamHandle stream, GraphHandle* graph) {
+  const Status failed = fake().enter("cuStreamEndCapture");
+  *graph = nullptr;
+  const auto on = fake().find(fake().streams, stream);
+  if (!on || !on->capturing()) return status::kInvalidValue;
+  auto made = on->end_capture();
+  if (failed != 0) return failed;
+  if (!made) return status::kCaptureInvalidated;
+  *graph = fake().add<GraphHandle>(fake().graphs, std::move(made));
+  return 0;
+}
+Status cuGraphInstantiateWithFlags(GraphExecHandle* exec, GraphHandle graph, unsigned long long) {
+  VYRE_ENTER("cuGraphInstantiateWithFlags");
+  const auto from = fake().find(fake().graphs, graph);
+  if (!from) return status::kInvalidHandle;
+  *exec = fake().add<GraphExecHandle>(fake().graphs, std::make_shared<FakeGraph>(*from));
+  return 0;
+}
+Status cuGraphDestroy(GraphHandle graph) {
+  const Status failed = fake().enter("cuGraphDestroy");
+  return fake().take(fake().graphs, graph) ? failed : status::kInvalidHandle;
+}
+Status cuGraphLaunch(GraphExecHandle exec, StreamHandle stream) {
+  VYRE_ENTER("cuGraphLaunch");
+  const auto on = fake().find(fake().streams, stream);
+  const auto graph = fake().find(fake().graphs, exec);
+  if (!on || !graph) return status::kInvalidHandle;
+  for (const auto& node : graph->nodes) on->add(node);
+  return 0;
+}
+Status cuGraphExecDestroy(GraphExecHandle exec) {
+  const Status failed = fake().enter("cuGraphExecDestroy");
+  return fake().take(fake().graphs, exec) ? failed : status::kInvalidHandle;
 }
 Status cuEventCreate(EventHandle* event, unsigned) {
   VYRE_ENTER("cuEventCreate");
@@ -680,6 +766,7 @@ Status cuEventRecord(EventHandle event, StreamHandle stream) {
   const auto on = fake().find(fake().streams, stream);
   const auto e = fake().find(fake().events, event);
   if (!on || !e) return status::kInvalidHandle;
+  if (on->capturing()) return status::kCaptureUnsupported;
   const std::scoped_lock lock(e->mutex);
   on->add([e, n = ++e->recorded] {
     const std::scoped_lock happening(e->mutex);
