@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/recorder.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/check.hpp"
 #include "device/host_steps.hpp"
 
 namespace vyre::run {
@@ -60,6 +62,25 @@ Result<void> Recorder::flush_again(const SubmitOptions& options) {
   options_ = options;
   forget_results();
   return submit();
+}
+
+size_t Recorder::transfers(Transfer::Direction direction) const {
+  return static_cast<size_t>(std::ranges::count_if(steps_, [&](const Step& step) {
+    const auto* const transfer = std::get_if<Transfer>(&step);
+    return transfer != nullptr && transfer->direction == direction;
+  }));
+}
+
+void Recorder::rebind(Transfer::Direction direction, std::span<std::byte* const> hosts) {
+  if (hosts.empty()) return;
+  size_t next = 0;
+  for (Step& step : steps_)
+    if (auto* const transfer = std::get_if<Transfer>(&step);
+        transfer != nullptr && transfer->direction == direction) {
+      VYRE_CHECK(next < hosts.size());
+      transfer->host = hosts[next++];
+    }
+  VYRE_CHECK(next == hosts.size());
 }
 
 Result<void> Recorder::submit() {

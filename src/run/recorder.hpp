@@ -54,6 +54,9 @@ class Recorder {
   // What the only flush since begin() has submitted once more, as if it had been recorded again.
   [[nodiscard]] bool can_flush_again() const { return spent_ && submissions_ == 1; }
   Result<void> flush_again(const SubmitOptions& options);
+  // Before that: where the bytes of its transfers() are this time, in the order of the steps.
+  [[nodiscard]] size_t transfers(device::Transfer::Direction direction) const;
+  void rebind(device::Transfer::Direction direction, std::span<std::byte* const> hosts);
   // Of the last flush.
   [[nodiscard]] const device::Completion& completion() const { return completion_; }
   device::Completion& completion() { return completion_; }

@@ -39,13 +39,15 @@ class Linker {
   }
 
   Result<std::vector<std::byte>> run(std::span<const std::byte> ptx) {
-    std::array options = {kJitInfoLog, kJitInfoLogBytes, kJitErrorLog, kJitErrorLogBytes};
-    std::array<void*, 4> values = {info_.data(), number(info_.size()), errors_.data(),
-                                   number(errors_.size())};
-    if (const Outcome got =
-            gpu_.driver.link_create(options.size(), options.data(), values.data(), &link_);
-        !got.ok())
-      return failed(got);
+    std::array options = {kJitInfoLog, kJitInfoLogBytes, kJitErrorLog, kJitErrorLogBytes,
+                          kJitSplitCompile};
+    std::array<void*, 5> values = {info_.data(), number(info_.size()), errors_.data(),
+                                   number(errors_.size()), number(0)};
+    Outcome made = gpu_.driver.link_create(options.size(), options.data(), values.data(), &link_);
+    // An older driver does not know the last one.
+    if (made.status == status::kInvalidValue)
+      made = gpu_.driver.link_create(options.size() - 1, options.data(), values.data(), &link_);
+    if (!made.ok()) return failed(made);
     // The text ends with a zero, which is no part of the artifact.
     std::string text(reinterpret_cast<const char*>(ptx.data()), ptx.size());
     if (const Outcome got = gpu_.driver.link_add(link_, kJitInputPtx, text.data(), text.size() + 1,

@@ -98,6 +98,7 @@ inline constexpr int kJitInfoLog = 3;
 inline constexpr int kJitInfoLogBytes = 4;
 inline constexpr int kJitErrorLog = 5;
 inline constexpr int kJitErrorLogBytes = 6;
+inline constexpr int kJitSplitCompile = 34;  // so many threads; 0: as many as there are
 inline constexpr int kJitInputPtx = 1;
 inline constexpr unsigned kHostAllocPortable = 1;
 inline constexpr unsigned kHostAllocDeviceMap = 2;

@@ -17,6 +17,7 @@ namespace {
 // A short kernel is over before a sleep would be.
 constexpr auto kSpin = 4ms;
 constexpr auto kLook = 20us;  // between two looks at the time limits
+constexpr auto kAsk = 5us;    // between two questions for an event where there is a mark
 constexpr auto kShortSleep = 20us;
 constexpr auto kLongSleep = 500us;
 constexpr uint64_t kStagingAlign = 16;
@@ -31,13 +32,26 @@ Result<void> Flights::open() {
                            "making a stream");
       !ok)
     return ok;
+  constexpr uint64_t kBytes = kAreaBytes + kMarks * kMarkBytes;
   void* zeros = nullptr;
-  if (const Outcome got = gpu_.driver.host_allocate(&zeros, kAreaBytes, kHostAllocPortable);
+  if (const Outcome got =
+          gpu_.driver.host_allocate(&zeros, kBytes, kHostAllocPortable | kHostAllocDeviceMap);
       !got.ok())
-    return std::unexpected(gpu_.allocation_failed(got, kAreaBytes));
+    return std::unexpected(gpu_.allocation_failed(got, kBytes));
   zeros_ = static_cast<std::byte*>(zeros);
-  std::memset(zeros_, 0, kAreaBytes);
+  std::memset(zeros_, 0, kBytes);
+  DeviceAddress address = 0;
+  if (auto ok = gpu_.check(gpu_.driver.host_address(&address, zeros_, 0), "finding pinned memory");
+      !ok)
+    return ok;
+  marks_ = address + kAreaBytes;
   return {};
+}
+
+Flights::Mark Flights::mark(const Flight& flight) const {
+  if (flight.slot >= kMarks) return {};
+  const uint64_t at = flight.slot * kMarkBytes;
+  return {.host = reinterpret_cast<uint32_t*>(zeros_ + kAreaBytes + at), .address = marks_ + at};
 }
 
 void Flights::close() noexcept {
@@ -328,14 +342,18 @@ void Flights::stop(Flight& flight, Flight::End end) {
   flight.end.store(end, std::memory_order_release);
 }
 
-Result<bool> Flights::wait_for(EventHandle event, Deadline until) {
+Result<bool> Flights::wait_for(EventHandle event, Deadline until, uint32_t* mark) {
   const Clock::time_point begin = Clock::now();
   Clock::time_point looked = begin;
-  for (;;) {
-    const Outcome asked = gpu_.driver.event_query(event);
-    if (asked.ok()) return true;
-    if (asked.status != status::kNotReady) return std::unexpected(gpu_.failed(asked, "work"));
-    const Clock::time_point now = Clock::now();
+  Clock::time_point ask = mark != nullptr ? begin + kAsk : begin;
+  for (Clock::time_point now = begin;; now = Clock::now()) {
+    if (mark != nullptr && std::atomic_ref(*mark).load(std::memory_order_acquire) != 0) return true;
+    if (now >= ask) {
+      const Outcome asked = gpu_.driver.event_query(event);
+      if (asked.ok()) return true;
+      if (asked.status != status::kNotReady) return std::unexpected(gpu_.failed(asked, "work"));
+      if (mark != nullptr) ask = now + kAsk;
+    }
     if (now >= until) return false;
     if (now - looked >= kLook) {
       watch(now);

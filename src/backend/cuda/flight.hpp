@@ -68,6 +68,9 @@ struct Flight {
     Graph graph;
     uint64_t launches = 0;
     bool may_stop = false;
+    // A word of pinned memory that the graph stores 1 to at its end, sooner than an event tells of
+    // it. Only where the host reads nothing else that the graph has written.
+    uint32_t* mark = nullptr;
     std::byte* stops = nullptr;    // where it leaves the controls, if lanes may stop
     std::vector<Staged> up, down;  // transfers
   };
@@ -115,6 +118,8 @@ class Flights {
   static constexpr uint64_t kAreaBytes = kAreaControls * sizeof(device::GpuControl);
   static constexpr uint64_t kStagingBytes = 256U << 10;
   static constexpr size_t kMostReplays = 64;
+  static constexpr uint32_t kMarks = 256;  // for the first flights
+  static constexpr uint64_t kMarkBytes = 64;
 
   explicit Flights(const Gpu& gpu) : gpu_(gpu) {}
 
@@ -139,6 +144,11 @@ class Flights {
     size_t count = 0;
   };
   static std::vector<Controls> controls(const Flight& flight);
+  struct Mark {
+    uint32_t* host = nullptr;  // null: there is none for this one
+    DeviceAddress address = 0;
+  };
+  [[nodiscard]] Mark mark(const Flight& flight) const;
   // All launches so far are over, and their controls may serve others.
   void recycle(Flight& flight);
   // Pinned bytes that live as long as the submission; null: there are not so many.
@@ -175,8 +185,8 @@ class Flights {
   Result<void> add_area(Flight& flight);
   Result<void> start_clock(Flight& flight);
 
-  // False: `until` came first.
-  Result<bool> wait_for(EventHandle event, device::Deadline until);
+  // Until the event has happened or, if there is one, the mark is set. False: `until` came first.
+  Result<bool> wait_for(EventHandle event, device::Deadline until, uint32_t* mark = nullptr);
   void watch(Clock::time_point now);
   void stop(Flight& flight, Flight::End end);
 
@@ -194,7 +204,8 @@ class Flights {
 
   const Gpu& gpu_;
   StreamHandle control_stream_ = nullptr;
-  std::byte* zeros_ = nullptr;  // an area full, pinned
+  std::byte* zeros_ = nullptr;  // an area full, pinned; marks are behind it
+  DeviceAddress marks_ = 0;
 
   std::mutex mutex_;  // of what follows, of Flight::ticket, and of stopping
   uint64_t next_ticket_ = 1;

@@ -41,7 +41,8 @@ Result<Completion> Flights::wait(Ticket ticket, Deadline deadline) {
                                              ticket.value)));
   Result<Completion> result;
   if (flight->submitted) {
-    const auto done = wait_for(flight->done, deadline);
+    const auto done =
+        wait_for(flight->done, deadline, flight->replay ? flight->replay->mark : nullptr);
     if (done && !*done)
       return std::unexpected(
           error(ErrorCode::Timeout, fmt::format("the work of ticket {} on device `{}` is not done "

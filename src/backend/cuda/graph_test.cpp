@@ -99,6 +99,31 @@ TEST_F(CudaGraph, BytesOfTheHostAreThoseOfTheSubmission) {
   EXPECT_EQ(launched_graphs(), 3u);
 }
 
+// A graph tells that it is over by a word of its own, which may come before bytes for the host do.
+TEST_F(CudaGraph, OnlyWorkOnTheDeviceMarksItsEnd) {
+  open();
+  bind({{1}});
+  const Buffer pinned = *device_->allocate(4, Memory::Staging);
+  uint32_t host = 0;
+  const std::pair<Step, size_t> lists[] = {
+      {launch(kOne), 1},
+      {to_device(buffers_[0].whole(), &host), 1},
+      {to_host(buffers_[0].whole(), &host), 0},
+      {Copy{.to = pinned.whole(), .from = buffers_[0].whole()}, 0},
+      {Copy{.to = buffers_[0].whole(), .from = pinned.whole()}, 1},
+      {Fill{.to = pinned.whole()}, 0}};
+  uint64_t key = 100;
+  for (const auto& [step, marks] : lists) {
+    ++key;
+    ASSERT_TRUE(replay({step}, key));
+    fake_cuda().clear_record();
+    ASSERT_TRUE(replay({step}, key));
+    EXPECT_EQ(calls("cuMemsetD32Async"), marks) << key;
+    ASSERT_TRUE(replay({step}, key));
+    EXPECT_EQ(launched_graphs(), 2u);
+  }
+}
+
 // One run at a time: who comes while it is under way goes step by step.
 TEST_F(CudaGraph, AGraphThatIsUnderWayIsNotLaunched) {
   open();

@@ -76,8 +76,11 @@ class Run {
   // ---- graphs
   // Whether steps can be captured: nothing in them needs the host before they are over.
   [[nodiscard]] bool can_capture(Range range, bool transfers) const;
+  // Whether everything that the submission writes is memory of the device.
+  [[nodiscard]] bool stays_on_device() const;
   // The submission as the graph that its flight keeps. False: it cannot be one.
   bool make_replay();
+  bool mark_end(Flight::Replay& replay) const;
   Result<bool> replay();
   void capture_loop(Loop& loop);
   Graph capture(const std::function<bool()>& issue);

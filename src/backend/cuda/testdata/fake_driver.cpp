@@ -589,6 +589,7 @@ Status cuMemsetD32Async(DeviceAddress to, unsigned value, size_t count, StreamHa
   const auto on = fake().find(fake().streams, stream);
   if (!on || to % 4 != 0 || !fake().is_memory(to, count * 4)) return status::kInvalidValue;
   on->add([=] {
+    if (fake().broken() != 0) return;  // nothing runs on a device that is lost
     auto* const words = reinterpret_cast<uint32_t*>(to);
     for (size_t i = 0; i < count; ++i) std::atomic_ref(words[i]).store(value);
   });
@@ -599,6 +600,8 @@ Status cuLinkCreate_v2(unsigned count, int* options, void** values, LinkHandle* 
   VYRE_ENTER("cuLinkCreate_v2");
   auto made = std::make_shared<FakeLink>();
   for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == kJitSplitCompile && !fake().settings.splits_compilation)
+      return status::kInvalidValue;
     if (options[i] == kJitErrorLog) made->errors = static_cast<char*>(values[i]);
     if (options[i] == kJitErrorLogBytes)
       made->errors_bytes = reinterpret_cast<uintptr_t>(values[i]);
