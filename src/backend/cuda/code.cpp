@@ -247,24 +247,33 @@ Result<LoadedModule> load_code(const Gpu& gpu, const Artifact& artifact) {
   return loaded;
 }
 
-Result<FunctionHandle> CompareKernel::function() {
+Result<FunctionHandle> OwnKernel::function() {
   const std::scoped_lock lock(mutex_);
   if (function_ != nullptr) return function_;
   ModuleHandle handle = nullptr;
-  if (const Outcome got = gpu_.driver.module_load(&handle, kComparePtx); !got.ok())
-    return std::unexpected(gpu_.failed(got, "loading the kernel of comparisons"));
+  if (const Outcome got = gpu_.driver.module_load(&handle, ptx_); !got.ok())
+    return std::unexpected(gpu_.failed(got, "loading a kernel of the driver"));
   Module module(gpu_, handle);
   FunctionHandle function = nullptr;
-  if (const Outcome got = gpu_.driver.module_function(&function, handle, "vyre_compare"); !got.ok())
-    return std::unexpected(gpu_.failed(got, "loading the kernel of comparisons"));
+  if (const Outcome got = gpu_.driver.module_function(&function, handle, name_); !got.ok())
+    return std::unexpected(gpu_.failed(got, "loading a kernel of the driver"));
   module_ = std::move(module);
   function_ = function;
   return function_;
 }
 
+void OwnKernel::clear() noexcept {
+  const std::scoped_lock lock(mutex_);
+  function_ = nullptr;
+  const Module old = std::move(module_);
+}
+
+CompareKernel::CompareKernel(const Gpu& gpu)
+    : gpu_(gpu), kernel_(gpu, kComparePtx, "vyre_compare") {}
+
 Result<void> CompareKernel::launch(DeviceAddress a, DeviceAddress b, uint64_t bytes,
                                    DeviceAddress differs, StreamHandle stream) {
-  auto function = this->function();
+  auto function = kernel_.function();
   if (!function) return std::unexpected(std::move(function.error()));
   uint64_t vectors =
       a % kCompareVector == 0 && b % kCompareVector == 0 ? bytes / kCompareVector : 0;
@@ -275,12 +284,6 @@ Result<void> CompareKernel::launch(DeviceAddress a, DeviceAddress b, uint64_t by
   return gpu_.check(gpu_.driver.launch(*function, blocks, 1, 1, kCompareThreads, 1, 1, 0, stream,
                                        parameters, nullptr),
                     "a comparison");
-}
-
-void CompareKernel::clear() noexcept {
-  const std::scoped_lock lock(mutex_);
-  function_ = nullptr;
-  const Module old = std::move(module_);
 }
 
 }  // namespace vyre::backend::cuda

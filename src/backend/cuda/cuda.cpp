@@ -87,6 +87,7 @@ void Cuda::stop() noexcept {
       std::ignore = gpu_.driver.stream_destroy(std::exchange(transfers_, nullptr));
     parts_.capture.close();
     parts_.compare.clear();
+    parts_.moves.clear();
     parts_.code.clear();
     parts_.memory.close();
   }

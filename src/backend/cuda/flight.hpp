@@ -67,6 +67,8 @@ struct Flight {
     uint64_t used = 0;  // when it was last
     Graph graph;
     uint64_t launches = 0;
+    uint32_t runs = 0;
+    bool moves = false;  // short copies are one launch
     bool may_stop = false;
     // A word of pinned memory that the graph stores 1 to at its end, sooner than an event tells of
     // it. Only where the host reads nothing else that the graph has written.
@@ -163,6 +165,11 @@ class Flights {
   // The flight keeps the steps of its submission as a graph, and those that were used least lately
   // go. Nothing: it could not be made one, and nobody is to try again.
   void keep(Flight& flight, uint64_t key, std::unique_ptr<Flight::Replay> replay);
+  // The flight has none any more.
+  void forget_replay(Flight& flight) {
+    const std::scoped_lock lock(mutex_);
+    drop_replay(flight);
+  }
   // What has been prepared for launches that there will not be.
   void forget_launches(Flight& flight, size_t down_to);
 

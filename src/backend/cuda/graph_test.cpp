@@ -99,6 +99,62 @@ TEST_F(CudaGraph, BytesOfTheHostAreThoseOfTheSubmission) {
   EXPECT_EQ(launched_graphs(), 3u);
 }
 
+// After so many runs of a graph its short copies and fills become launches of one kernel.
+TEST_F(CudaGraph, ShortCopiesOfGraphsThatRunOftenAreOneLaunch) {
+  open();
+  bind({{0, 0, 0}, Words(8), Words(2000)});
+  count_up();
+  Words in(4);
+  Words out(5);
+  Words large(2000);
+  std::byte odd{0};
+  const auto once = [&](uint32_t round) {
+    in = {round, round + 1, 7, 9};
+    large.assign(2000, round);
+    out.assign(5, 0);
+    odd = std::byte{static_cast<uint8_t>(round)};
+    return replay({to_device(*buffers_[0].region(0, 8), in.data()),
+                   to_device(*buffers_[1].region(0, 8), &in[2]),
+                   Fill{.to = *buffers_[0].region(8, 4), .value = std::byte{1}},
+                   Fill{.to = *buffers_[1].region(8, 3), .value = std::byte{2}},
+                   SetWord{.to = word(3, 1), .value = 0x12345678},
+                   // What comes later wins, and what was stored is read.
+                   SetWord{.to = word(1, 1), .value = 5},
+                   Copy{.to = *buffers_[1].region(16, 4), .from = *buffers_[1].region(4, 4)},
+                   to_device(*buffers_[1].region(20, 1), &odd), launch(kOne),
+                   to_device(buffers_[2].whole(), large.data()),
+                   to_host(buffers_[0].whole(), out.data()),
+                   to_host(*buffers_[2].region(7996, 4), &out[3]),
+                   to_host(*buffers_[1].region(16, 4), &out[4])});
+  };
+  for (uint32_t round = 1; round <= 260; ++round) {
+    if (round == 258) fake_cuda().clear_record();
+    ASSERT_TRUE(once(round));
+    if (round == 258) {
+      EXPECT_EQ(calls("cuLaunchKernel"), 4u);
+      EXPECT_EQ(calls("cuMemcpyHtoDAsync_v2"), 1u);
+      EXPECT_EQ(calls("cuMemcpyDtoHAsync_v2"), 0u);
+    }
+    ASSERT_THAT(out, ElementsAre(round + 1, round + 2, 0x01010102, round, 5));
+    const Words b = read(1);
+    ASSERT_THAT(Words(b.begin(), b.begin() + 2), ElementsAre(7, 5));
+    ASSERT_EQ(b[2] & 0xFF'FFFF, 0x02'0202u);
+    ASSERT_EQ(b[3], 0x12345678u);
+    ASSERT_EQ(b[5] & 0xFF, round & 0xFF);
+  }
+  EXPECT_EQ(launched_graphs(), 3u);
+  EXPECT_EQ(fake_cuda().live().graphs, 1u);
+  // Another graph has it from the start.
+  uint32_t value = 0;
+  for (uint32_t round = 0; round < 3; ++round) {
+    fake_cuda().clear_record();
+    ASSERT_TRUE(replay(
+        {SetWord{.to = word(0), .value = 3}, to_host(*buffers_[0].region(0, 4), &value)}, 8));
+    EXPECT_EQ(value, 3u);
+  }
+  EXPECT_EQ(launched_graphs(), 1u);
+}
+
 // A graph tells that it is over by a word of its own, which may come before bytes for the host do.
 TEST_F(CudaGraph, OnlyWorkOnTheDeviceMarksItsEnd) {
   open();

@@ -37,7 +37,7 @@ Result<bool> going_on(Result<void> done) {
 }  // namespace
 
 void Run::run() {
-  const bool again = flight_.replay || (flight_.comes_again && make_replay());
+  const bool again = flight_.replay ? improve_replay() : flight_.comes_again && make_replay();
   auto done = again ? replay() : list(0, static_cast<uint32_t>(submission_.steps.size()));
   if (done) return;
   if (submission_.failed_step != nullptr) *submission_.failed_step = flight_.step;
@@ -225,6 +225,9 @@ Result<bool> Run::copy(const Copy& x) {
   if (!to) return pass_on(to);
   auto from = address(x.from);
   if (!from) return pass_on(from);
+  if (moving_ && x.to.bytes <= kMostMoveBytes)
+    return move({.to = *to, .from = *from, .bytes = static_cast<uint32_t>(x.to.bytes)});
+  if (auto ok = flush_moves(); !ok) return ok;
   return going_on(gpu_.check(gpu_.driver.copy(*to, *from, x.to.bytes, stream_), "a copy"));
 }
 
@@ -232,6 +235,11 @@ Result<bool> Run::fill(const Fill& x) {
   if (x.to.bytes == 0) return true;
   auto to = address(x.to);
   if (!to) return pass_on(to);
+  if (moving_ && x.to.bytes <= kMostMoveBytes)
+    return move({.to = *to,
+                 .bytes = static_cast<uint32_t>(x.to.bytes),
+                 .value = std::to_integer<uint32_t>(x.value) * 0x0101'0101});
+  if (auto ok = flush_moves(); !ok) return ok;
   return going_on(gpu_.check(
       gpu_.driver.set_bytes(*to, static_cast<unsigned char>(x.value), x.to.bytes, stream_),
       "a fill"));
@@ -240,10 +248,12 @@ Result<bool> Run::fill(const Fill& x) {
 Result<bool> Run::set(const SetWord& x) {
   auto to = address({x.to.buffer, x.to.offset, 4});
   if (!to) return pass_on(to);
+  if (moving_) return move({.to = *to, .bytes = 4, .value = x.value});
   return going_on(gpu_.check(gpu_.driver.set_words(*to, x.value, 1, stream_), "setting a word"));
 }
 
 Result<bool> Run::compare(const Compare& x) {
+  if (auto ok = flush_moves(); !ok) return ok;
   if (x.a.bytes == 0) return true;
   auto a = address(x.a);
   if (!a) return pass_on(a);
@@ -271,11 +281,20 @@ Result<bool> Run::transfer(const Transfer& x) {
   if (staged == nullptr)
     if (auto reached = parts_.flights.reach(flight_, stream_); !reached || !*reached)
       return reached;
+  DeviceAddress moved = 0;
+  if (bytes > kMostMoveBytes) {
+    if (auto ok = flush_moves(); !ok) return ok;
+  } else if (moving_) {
+    if (auto ok = gpu_.check(gpu_.driver.host_address(&moved, staged, 0), "finding pinned memory");
+        !ok)
+      return pass_on(ok);
+  }
   if (x.direction == Transfer::Direction::ToDevice) {
     if (replay_ != nullptr)
       replay_->up.push_back({.step = flight_.step, .at = staged, .bytes = bytes});
     else if (staged != nullptr)
       std::memcpy(staged, x.host, bytes);
+    if (moved != 0) return move({.to = *at, .from = moved, .bytes = static_cast<uint32_t>(bytes)});
     return going_on(gpu_.check(
         gpu_.driver.copy_to_device(*at, staged != nullptr ? staged : x.host, bytes, stream_),
         "a transfer to it"));
@@ -284,6 +303,7 @@ Result<bool> Run::transfer(const Transfer& x) {
     replay_->down.push_back({.step = flight_.step, .at = staged, .bytes = bytes});
   else if (staged != nullptr)
     flight_.to_host.push_back({.from = staged, .to = x.host, .bytes = bytes});
+  if (moved != 0) return move({.to = moved, .from = *at, .bytes = static_cast<uint32_t>(bytes)});
   return going_on(
       gpu_.check(gpu_.driver.copy_to_host(staged != nullptr ? staged : x.host, *at, bytes, stream_),
                  "a transfer from it"));
@@ -303,6 +323,7 @@ Result<bool> Run::exit(const Exit& x) {
 // ---- launches
 
 Result<bool> Run::launch(const Launch& x) {
+  if (auto ok = flush_moves(); !ok) return ok;
   Axes grid = x.grid;
   if (x.grid_from) {
     auto at = read({x.grid_from->buffer, x.grid_from->offset, sizeof(grid)});

@@ -15,6 +15,7 @@
 #include "backend/cuda/code.hpp"
 #include "backend/cuda/flight.hpp"
 #include "backend/cuda/memory.hpp"
+#include "backend/cuda/moves.hpp"
 #include "device/host_memory.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/steps.hpp"
@@ -24,13 +25,14 @@ namespace vyre::backend::cuda {
 // What all submissions of a device share.
 struct Parts {
   explicit Parts(const Gpu& device)
-      : gpu(device), memory(gpu), flights(gpu), compare(gpu), capture(gpu) {}
+      : gpu(device), memory(gpu), flights(gpu), compare(gpu), moves(gpu), capture(gpu) {}
 
   const Gpu& gpu;
   DeviceMemory memory;
   device::HostCode<Code> code;
   Flights flights;
   CompareKernel compare;
+  Moves moves;
   Capture capture;
 };
 
@@ -80,6 +82,11 @@ class Run {
   [[nodiscard]] bool stays_on_device() const;
   // The submission as the graph that its flight keeps. False: it cannot be one.
   bool make_replay();
+  // Whether a graph has run so often that the kernel of short copies is worth loading for it.
+  bool improve_replay();
+  // Left to the next flush_moves().
+  Result<bool> move(const Move& move);
+  Result<bool> flush_moves();
   bool mark_end(Flight::Replay& replay) const;
   Result<bool> replay();
   void capture_loop(Loop& loop);
@@ -110,6 +117,8 @@ class Run {
   const device::Submission& submission_;
   Flight::Replay* replay_ = nullptr;  // that is being made
   bool capturing_ = false;
+  bool moving_ = false;  // short copies and fills are put together
+  std::vector<Move> moves_;
   std::map<uint32_t, Loop> loops_;  // by their step
 };
 

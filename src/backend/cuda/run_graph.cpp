@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 #include "backend/cuda/run.hpp"
 #include "device/gpu_kernel.hpp"
@@ -14,9 +16,11 @@ using namespace device;
 
 namespace {
 
-constexpr uint32_t kMostSteps = 4096;   // of one graph
-constexpr uint32_t kLoopSteps = 64;     // that passes are put together for
-constexpr uint64_t kPlainPasses = 4;    // of a loop that may end at any time
+constexpr uint32_t kMostSteps = 4096;  // of one graph
+constexpr uint32_t kLoopSteps = 64;    // that passes are put together for
+constexpr uint64_t kPlainPasses = 4;   // of a loop that may end at any time
+// As long as it takes, with copies, to compile the kernel that makes them shorter.
+constexpr uint32_t kRunsForMoves = 256;
 constexpr uint64_t kStagingSlack = 64;  // for the place of a transfer
 constexpr uint32_t kCaptureSteps = 16;  // that could have been given to a stream meanwhile
 
@@ -96,9 +100,10 @@ bool Run::make_replay() {
   auto made = std::make_unique<Flight::Replay>();
   if (all.size() != 0 && can_capture(all, true)) {
     replay_ = made.get();
+    made->moves = moving_ = parts_.moves.is_loaded();
     made->graph = capture([&] {
       const auto issued = list(all.first, all.last);
-      if (!issued || !*issued) return false;
+      if (!issued || !*issued || !flush_moves()) return false;
       made->launches = flight_.completion.launches;
       made->may_stop = flight_.checked;
       if (!made->may_stop) return !stays_on_device() || mark_end(*made);
@@ -118,6 +123,8 @@ bool Run::make_replay() {
       return true;
     });
     replay_ = nullptr;
+    moving_ = false;
+    moves_.clear();
   }
   if (!made->graph) made.reset();
   parts_.flights.keep(flight_, submission_.replay_key, std::move(made));
@@ -127,6 +134,41 @@ bool Run::make_replay() {
   flight_.staging_used = 0;
   parts_.flights.forget_launches(flight_, 0);
   return false;
+}
+
+bool Run::improve_replay() {
+  Flight::Replay& replay = *flight_.replay;
+  if (replay.moves || (replay.up.empty() && replay.down.empty()) || ++replay.runs < kRunsForMoves)
+    return true;
+  replay.moves = true;  // or it cannot be
+  if (!parts_.moves.load()) return true;
+  parts_.flights.forget_replay(flight_);
+  flight_.checked = submission_.checked;
+  return make_replay();
+}
+
+Result<bool> Run::move(const Move& move) {
+  if (!Moves::fits(moves_, move))
+    if (auto ok = flush_moves(); !ok) return ok;
+  moves_.push_back(move);
+  return true;
+}
+
+Result<bool> Run::flush_moves() {
+  if (moves_.empty()) return true;
+  const std::vector<Move> all = std::exchange(moves_, {});
+  const auto done = [&]() -> Result<void> {
+    const Move& one = all[0];
+    if (all.size() > 1 || one.from != 0) return parts_.moves.launch(all, stream_);
+    constexpr std::string_view kDoing = "a fill";
+    if (one.bytes % 4 == 0 && one.to % 4 == 0)
+      return gpu_.check(gpu_.driver.set_words(one.to, one.value, one.bytes / 4, stream_), kDoing);
+    return gpu_.check(
+        gpu_.driver.set_bytes(one.to, static_cast<unsigned char>(one.value), one.bytes, stream_),
+        kDoing);
+  }();
+  if (!done) return std::unexpected(done.error());
+  return true;
 }
 
 Result<bool> Run::replay() {
