@@ -97,7 +97,6 @@ void Dispatch::use_again(const Arguments& arguments) {
 
 void Dispatch::remember(const Arguments& arguments) {
   Workspace::Last& last = lease_->last;
-  last.config = config_;
   last.inputs.clear();
   for (const Argument& argument : arguments.inputs)
     last.inputs.push_back(argument.buffer() != nullptr ? argument.buffer()->whole()
@@ -125,6 +124,7 @@ void Dispatch::note_repeatable(const PlanRunner& runner, const Report& report) {
       w.recorder.transfers(Transfer::Direction::ToHost) !=
           wanted(w.output_bytes, [](uint64_t bytes) { return bytes; }))
     return;
+  w.last.config = config_;
   w.last.report = report;
   w.last.can_repeat = true;
 }
