@@ -244,7 +244,8 @@ void Flights::keep(Flight& flight, uint64_t key, std::unique_ptr<Flight::Replay>
   flight.comes_again = false;
   // Another thread may have been as quick with the same one.
   if (!replay || replays_.contains(key)) {
-    seen_[key % seen_.size()] = {.key = key, .refused = !replay};
+    const bool stopped = flight.end.load(std::memory_order_relaxed) != Flight::End::None;
+    seen_[key % seen_.size()] = {.key = key, .refused = !replay && !stopped};
     return;
   }
   if (replays_.size() >= kMostReplays) {
