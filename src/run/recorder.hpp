@@ -37,9 +37,9 @@ class Recorder {
   void begin(device::Backend& backend, const SubmitOptions& options);
   void set_host(device::HostServices* host) { options_.host = host; }
 
-  void add(device::Step step) {
+  void add(const device::Step& step) {
     forget_spent();
-    steps_.push_back(std::move(step));
+    steps_.push_back(step);
   }
   // The arguments are copied. `entry` is for traces and must outlive the flush.
   void launch(const device::Launch& launch, std::span<const device::Region> arguments,
