@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/recorder.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/check.hpp"
 #include "device/host_steps.hpp"
 
 namespace vyre::run {
 
 using namespace device;
+
+namespace {
+
+// All lists of a process: a device may be asked by many recorders.
+std::atomic<uint64_t> g_next_key = 1;
+
+}  // namespace
 
 void Recorder::begin(Backend& backend, const SubmitOptions& options) {
   backend_ = &backend;
@@ -44,6 +54,7 @@ Result<void> Recorder::flush() {
     std::get<Launch>(steps_[p.step]).arguments =
         std::span(regions_).subspan(p.first_argument, p.arguments);
   spent_ = true;
+  replay_key_ = g_next_key.fetch_add(1, std::memory_order_relaxed);
   return submit();
 }
 
@@ -51,6 +62,25 @@ Result<void> Recorder::flush_again(const SubmitOptions& options) {
   options_ = options;
   forget_results();
   return submit();
+}
+
+size_t Recorder::transfers(Transfer::Direction direction) const {
+  return static_cast<size_t>(std::ranges::count_if(steps_, [&](const Step& step) {
+    const auto* const transfer = std::get_if<Transfer>(&step);
+    return transfer != nullptr && transfer->direction == direction;
+  }));
+}
+
+void Recorder::rebind(Transfer::Direction direction, std::span<std::byte* const> hosts) {
+  if (hosts.empty()) return;
+  size_t next = 0;
+  for (Step& step : steps_)
+    if (auto* const transfer = std::get_if<Transfer>(&step);
+        transfer != nullptr && transfer->direction == direction) {
+      VYRE_CHECK(next < hosts.size());
+      transfer->host = hosts[next++];
+    }
+  VYRE_CHECK(next == hosts.size());
 }
 
 Result<void> Recorder::submit() {
@@ -61,6 +91,7 @@ Result<void> Recorder::submit() {
   submission.queue = options_.queue;
   submission.timing = options_.trace != nullptr;
   submission.checked = options_.checked;
+  submission.replay_key = replay_key_;
   submission.host = options_.host;
   submission.deadline = options_.deadline;
   submission.cancel = options_.cancel;

@@ -37,9 +37,9 @@ class Recorder {
   void begin(device::Backend& backend, const SubmitOptions& options);
   void set_host(device::HostServices* host) { options_.host = host; }
 
-  void add(device::Step step) {
+  void add(const device::Step& step) {
     forget_spent();
-    steps_.push_back(std::move(step));
+    steps_.push_back(step);
   }
   // The arguments are copied. `entry` is for traces and must outlive the flush.
   void launch(const device::Launch& launch, std::span<const device::Region> arguments,
@@ -54,6 +54,9 @@ class Recorder {
   // What the only flush since begin() has submitted once more, as if it had been recorded again.
   [[nodiscard]] bool can_flush_again() const { return spent_ && submissions_ == 1; }
   Result<void> flush_again(const SubmitOptions& options);
+  // Before that: where the bytes of its transfers() are this time, in the order of the steps.
+  [[nodiscard]] size_t transfers(device::Transfer::Direction direction) const;
+  void rebind(device::Transfer::Direction direction, std::span<std::byte* const> hosts);
   // Of the last flush.
   [[nodiscard]] const device::Completion& completion() const { return completion_; }
   device::Completion& completion() { return completion_; }
@@ -89,7 +92,8 @@ class Recorder {
   std::vector<device::Step> steps_;
   std::vector<device::Region> regions_;
   std::vector<Pending> pending_;
-  bool spent_ = false;  // they were submitted, and go when others come
+  bool spent_ = false;       // they were submitted, and go when others come
+  uint64_t replay_key_ = 0;  // of these steps
   device::Completion completion_;
   uint64_t launches_ = 0;
   uint64_t submissions_ = 0;

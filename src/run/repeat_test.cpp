@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dispatch like the one before it goes another way through the driver: nobody may notice.
 #include <array>
+#include <atomic>
 
 #include <gmock/gmock.h>
 
@@ -107,6 +108,66 @@ TEST_F(Repeat, AConfigOfTheCallCounts) {
   EXPECT_THAT(read(b), ElementsAre(3, 3, 3, 3, 2));
   ASSERT_TRUE(dispatch(a, b, c));
   EXPECT_THAT(read(b), ElementsAre(4, 4, 4, 4, 3));
+}
+
+// Bytes of the host are those of each call, wherever they are.
+TEST_F(Repeat, BytesOfTheHostAreThoseOfTheCall) {
+  for (uint32_t round = 1; round < 6; ++round) {
+    const std::vector<uint32_t> a = {round, 2 * round};
+    const std::vector<uint32_t> b = {10, 20 * round};
+    const auto before = device_.telemetry();
+    const auto done = add_.dispatch({a, b});
+    ASSERT_TRUE(done) << to_string(done.error());
+    EXPECT_THAT(words(done->outputs[0]), ElementsAre(11, 20 * round + 1));
+    EXPECT_THAT(words(done->outputs[1]), ElementsAre(10 + round, 22 * round));
+    EXPECT_EQ(device_.telemetry().input_bytes - before.input_bytes, 16u);
+    EXPECT_EQ(device_.telemetry().output_bytes - before.output_bytes, 16u);
+  }
+  const std::vector<uint32_t> longer = {1, 2, 3};
+  const auto other = add_.dispatch({longer, longer});
+  ASSERT_TRUE(other);
+  EXPECT_THAT(words(other->outputs[1]), ElementsAre(2, 4, 6));
+}
+
+// What sizes depend on is compared, not only counted.
+TEST_F(Repeat, ContentsThatDecideAboutSizesCount) {
+  const Pipeline fill = compile(device_, R"(program fill {
+  workgroup 4;
+  over n[0];
+  uniform n : u32[1];
+  uniform v : u32[1];
+  out c : u32[] @count(n[0]);
+  if gid.x < n[0] { c[gid.x] = v[0]; }
+})");
+  for (const uint32_t n : {2U, 2U, 2U, 3U, 3U, 1U})
+    for (const uint32_t v : {7U, 7U, 8U}) {
+      const auto done = fill.dispatch({std::vector{n}, std::vector{v}});
+      ASSERT_TRUE(done) << to_string(done.error());
+      EXPECT_EQ(words(done->outputs[0]), std::vector<uint32_t>(n, v));
+    }
+}
+
+// An equal config is as good as the same one; limits and queues are those of the call.
+TEST_F(Repeat, EqualConfigsRepeat) {
+  const Buffer a = upload({1, 2, 3, 4, 5});
+  const Buffer b = upload({0, 0, 0, 0, 0});
+  const Buffer c = *device_.allocate(20);
+  const auto config = [](uint32_t groups) {
+    DispatchConfig one;
+    one.grid = check::Axes{groups, 1, 1};
+    return one;
+  };
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(dispatch(a, b, c, config(1)));
+  EXPECT_THAT(read(b), ElementsAre(3, 3, 3, 3, 0));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(dispatch(a, b, c, config(2)));
+  EXPECT_THAT(read(b), ElementsAre(6, 6, 6, 6, 3));
+  std::atomic<bool> cancel = true;
+  DispatchConfig cancelled = config(2);
+  cancelled.cancel = &cancel;
+  const auto stopped = dispatch(a, b, c, cancelled);
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, ErrorCode::Timeout);
+  ASSERT_TRUE(dispatch(a, b, c, config(2)));
 }
 
 TEST_F(Repeat, IsRefusedLikeAnyOther) {

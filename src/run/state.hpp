@@ -65,14 +65,15 @@ struct Workspace {
   std::vector<device::Buffer::Use> uses;             // until the workspace is given back
   std::vector<uint64_t> output_bytes;                // by output slot
   std::vector<uint32_t> words;                       // of the driver, as they were read last
+  std::vector<std::byte*> hosts;                     // of transfers that are done again
   Memory memory;
   Recorder recorder;
 
   // ---- the dispatch before, as far as the next one may be the same
   struct Last {
     bool can_repeat = false;
-    const DispatchConfig* config = nullptr;
-    std::vector<device::Region> inputs;   // by input slot
+    DispatchConfig config;
+    std::vector<device::Region> inputs;   // by input slot; without a buffer: bytes of the host
     std::vector<device::Region> outputs;  // by output slot; none: it stays where it came in
     Report report;                        // but for times
   };
@@ -166,9 +167,12 @@ class Dispatch {
   void finish(Report& report, const OutputStats& stats) const;
   // ---- repeating the last dispatch (repeat.cpp)
   [[nodiscard]] bool is_like_last(const Arguments& arguments) const;
+  // Whether sizes that depend on contents are as they were.
+  [[nodiscard]] bool has_last_uniforms(const Arguments& arguments) const;
   void use_again(const Arguments& arguments);
   void remember(const Arguments& arguments);
   void note_repeatable(const PlanRunner& runner, const Report& report);
+  void rebind(Outputs& slots);
   Result<Report> repeat(Outputs* slots);
   std::unexpected<Error> failed(const Error& error, uint32_t segment);
   [[nodiscard]] bool at_host() const {

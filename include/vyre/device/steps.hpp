@@ -134,9 +134,11 @@ struct Submission {
   std::span<const Step> steps = {};
   uint32_t queue = 0;  // work of one queue runs in order
   std::span<const Ticket> after = {};
-  bool timing = false;      // Completion::steps is wanted
-  bool checked = false;     // accesses out of bounds stop their lane
-  uint64_t replay_key = 0;  // not 0: submissions with equal keys have steps of the same shape
+  bool timing = false;   // Completion::steps is wanted
+  bool checked = false;  // accesses out of bounds stop their lane
+  // Not 0: submissions with equal keys have equal steps, but for where the host's bytes of
+  // transfers are and what they hold. A device may keep what it made of them.
+  uint64_t replay_key = 0;
   HostServices* host = nullptr;
   Deadline deadline = kNoDeadline;            // the work stops soon after it, with Timeout
   const std::atomic<bool>* cancel = nullptr;  // likewise, when somebody sets it

@@ -39,13 +39,15 @@ class Linker {
   }
 
   Result<std::vector<std::byte>> run(std::span<const std::byte> ptx) {
-    std::array options = {kJitInfoLog, kJitInfoLogBytes, kJitErrorLog, kJitErrorLogBytes};
-    std::array<void*, 4> values = {info_.data(), number(info_.size()), errors_.data(),
-                                   number(errors_.size())};
-    if (const Outcome got =
-            gpu_.driver.link_create(options.size(), options.data(), values.data(), &link_);
-        !got.ok())
-      return failed(got);
+    std::array options = {kJitInfoLog, kJitInfoLogBytes, kJitErrorLog, kJitErrorLogBytes,
+                          kJitSplitCompile};
+    std::array<void*, 5> values = {info_.data(), number(info_.size()), errors_.data(),
+                                   number(errors_.size()), number(0)};
+    Outcome made = gpu_.driver.link_create(options.size(), options.data(), values.data(), &link_);
+    // An older driver does not know the last one.
+    if (made.status == status::kInvalidValue)
+      made = gpu_.driver.link_create(options.size() - 1, options.data(), values.data(), &link_);
+    if (!made.ok()) return failed(made);
     // The text ends with a zero, which is no part of the artifact.
     std::string text(reinterpret_cast<const char*>(ptx.data()), ptx.size());
     if (const Outcome got = gpu_.driver.link_add(link_, kJitInputPtx, text.data(), text.size() + 1,
@@ -245,24 +247,33 @@ Result<LoadedModule> load_code(const Gpu& gpu, const Artifact& artifact) {
   return loaded;
 }
 
-Result<FunctionHandle> CompareKernel::function() {
+Result<FunctionHandle> OwnKernel::function() {
   const std::scoped_lock lock(mutex_);
   if (function_ != nullptr) return function_;
   ModuleHandle handle = nullptr;
-  if (const Outcome got = gpu_.driver.module_load(&handle, kComparePtx); !got.ok())
-    return std::unexpected(gpu_.failed(got, "loading the kernel of comparisons"));
+  if (const Outcome got = gpu_.driver.module_load(&handle, ptx_); !got.ok())
+    return std::unexpected(gpu_.failed(got, "loading a kernel of the driver"));
   Module module(gpu_, handle);
   FunctionHandle function = nullptr;
-  if (const Outcome got = gpu_.driver.module_function(&function, handle, "vyre_compare"); !got.ok())
-    return std::unexpected(gpu_.failed(got, "loading the kernel of comparisons"));
+  if (const Outcome got = gpu_.driver.module_function(&function, handle, name_); !got.ok())
+    return std::unexpected(gpu_.failed(got, "loading a kernel of the driver"));
   module_ = std::move(module);
   function_ = function;
   return function_;
 }
 
+void OwnKernel::clear() noexcept {
+  const std::scoped_lock lock(mutex_);
+  function_ = nullptr;
+  const Module old = std::move(module_);
+}
+
+CompareKernel::CompareKernel(const Gpu& gpu)
+    : gpu_(gpu), kernel_(gpu, kComparePtx, "vyre_compare") {}
+
 Result<void> CompareKernel::launch(DeviceAddress a, DeviceAddress b, uint64_t bytes,
                                    DeviceAddress differs, StreamHandle stream) {
-  auto function = this->function();
+  auto function = kernel_.function();
   if (!function) return std::unexpected(std::move(function.error()));
   uint64_t vectors =
       a % kCompareVector == 0 && b % kCompareVector == 0 ? bytes / kCompareVector : 0;
@@ -273,12 +284,6 @@ Result<void> CompareKernel::launch(DeviceAddress a, DeviceAddress b, uint64_t by
   return gpu_.check(gpu_.driver.launch(*function, blocks, 1, 1, kCompareThreads, 1, 1, 0, stream,
                                        parameters, nullptr),
                     "a comparison");
-}
-
-void CompareKernel::clear() noexcept {
-  const std::scoped_lock lock(mutex_);
-  function_ = nullptr;
-  const Module old = std::move(module_);
 }
 
 }  // namespace vyre::backend::cuda

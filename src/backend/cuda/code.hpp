@@ -60,22 +60,39 @@ struct LoadedModule {
 // CompileFailed, with what the driver's compiler says. The context is current.
 Result<LoadedModule> load_code(const Gpu& gpu, const device::Artifact& artifact);
 
-// The kernel behind device::Compare, loaded when it is first needed.
-class CompareKernel {
+// A kernel of the backend itself, loaded when it is first needed.
+class OwnKernel {
  public:
-  explicit CompareKernel(const Gpu& gpu) : gpu_(gpu) {}
-  // Stores 1 to the word at `differs` if any of the bytes differ.
-  Result<void> launch(DeviceAddress a, DeviceAddress b, uint64_t bytes, DeviceAddress differs,
-                      StreamHandle stream);
+  OwnKernel(const Gpu& gpu, const char* ptx, const char* name)
+      : gpu_(gpu), ptx_(ptx), name_(name) {}
+  Result<FunctionHandle> function();
+  [[nodiscard]] bool is_loaded() const {
+    const std::scoped_lock lock(mutex_);
+    return function_ != nullptr;
+  }
   void clear() noexcept;
 
  private:
-  Result<FunctionHandle> function();
-
   const Gpu& gpu_;
-  std::mutex mutex_;
+  const char* ptx_;
+  const char* name_;
+  mutable std::mutex mutex_;
   Module module_;
   FunctionHandle function_ = nullptr;
+};
+
+// The kernel behind device::Compare.
+class CompareKernel {
+ public:
+  explicit CompareKernel(const Gpu& gpu);
+  // Stores 1 to the word at `differs` if any of the bytes differ.
+  Result<void> launch(DeviceAddress a, DeviceAddress b, uint64_t bytes, DeviceAddress differs,
+                      StreamHandle stream);
+  void clear() noexcept { kernel_.clear(); }
+
+ private:
+  const Gpu& gpu_;
+  OwnKernel kernel_;
 };
 
 }  // namespace vyre::backend::cuda

@@ -85,7 +85,9 @@ void Cuda::stop() noexcept {
     queues_.clear();
     if (transfers_ != nullptr)
       std::ignore = gpu_.driver.stream_destroy(std::exchange(transfers_, nullptr));
+    parts_.capture.close();
     parts_.compare.clear();
+    parts_.moves.clear();
     parts_.code.clear();
     parts_.memory.close();
   }

@@ -2,6 +2,7 @@
 // The public face of the device, on the driver of the tests.
 #include "vyre/backend/cuda.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <numeric>
@@ -268,6 +269,16 @@ TEST_F(CudaTest, EndlessLoopsEndAtTheLimit) {
 }
 
 // ---- code
+
+TEST_F(CudaTest, AnOlderCompilerIsNotAskedForThreads) {
+  for (const bool splits : {true, false}) {
+    close();
+    fake_cuda().reset({.splits_compilation = splits});
+    open();
+    EXPECT_EQ(std::ranges::count(fake_cuda().record(), "cuLinkCreate_v2"), splits ? 1 : 2);
+    expect_runs({});
+  }
+}
 
 TEST_F(CudaTest, PtxBecomesABinaryThatCanBeKept) {
   open();

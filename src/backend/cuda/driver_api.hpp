@@ -23,6 +23,8 @@ using StreamHandle = struct StreamOpaque*;
 using EventHandle = struct EventOpaque*;
 using LinkHandle = struct LinkOpaque*;
 using PoolHandle = struct PoolOpaque*;
+using GraphHandle = struct GraphOpaque*;
+using GraphExecHandle = struct GraphExecOpaque*;
 
 // Only those that something is decided by; the driver has names for all of them.
 namespace status {
@@ -61,6 +63,9 @@ inline constexpr Status kTensorMemoryLeak = 721;
 inline constexpr Status kSystemNotReady = 802;
 inline constexpr Status kSystemDriverMismatch = 803;
 inline constexpr Status kCompatNotSupported = 804;
+inline constexpr Status kCaptureUnsupported = 900;
+inline constexpr Status kCaptureInvalidated = 901;
+inline constexpr Status kCaptureIsolation = 905;
 inline constexpr Status kUnknown = 999;
 }  // namespace status
 
@@ -93,12 +98,15 @@ inline constexpr int kJitInfoLog = 3;
 inline constexpr int kJitInfoLogBytes = 4;
 inline constexpr int kJitErrorLog = 5;
 inline constexpr int kJitErrorLogBytes = 6;
+inline constexpr int kJitSplitCompile = 34;  // so many threads; 0: as many as there are
 inline constexpr int kJitInputPtx = 1;
 inline constexpr unsigned kHostAllocPortable = 1;
 inline constexpr unsigned kHostAllocDeviceMap = 2;
 inline constexpr unsigned kEventDefault = 0;
 inline constexpr unsigned kEventDisableTiming = 2;
 inline constexpr unsigned kStreamNonBlocking = 1;
+// Nobody else is kept from anything meanwhile.
+inline constexpr int kCaptureRelaxed = 2;
 
 // X(name, symbol, parameters...). The only list: the table, its loading and the driver that the
 // tests have are made from it.
@@ -153,6 +161,13 @@ inline constexpr unsigned kStreamNonBlocking = 1;
   X(stream_destroy, "cuStreamDestroy_v2", StreamHandle)                                              \
   X(stream_synchronize, "cuStreamSynchronize", StreamHandle)                                         \
   X(stream_wait, "cuStreamWaitEvent", StreamHandle, EventHandle, unsigned)                           \
+  X(capture_begin, "cuStreamBeginCapture_v2", StreamHandle, int)                                     \
+  X(capture_end, "cuStreamEndCapture", StreamHandle, GraphHandle*)                                   \
+  X(graph_instantiate, "cuGraphInstantiateWithFlags", GraphExecHandle*, GraphHandle,                 \
+    unsigned long long)                                                                              \
+  X(graph_destroy, "cuGraphDestroy", GraphHandle)                                                    \
+  X(graph_launch, "cuGraphLaunch", GraphExecHandle, StreamHandle)                                    \
+  X(graph_exec_destroy, "cuGraphExecDestroy", GraphExecHandle)                                       \
   X(event_create, "cuEventCreate", EventHandle*, unsigned)                                           \
   X(event_destroy, "cuEventDestroy_v2", EventHandle)                                                 \
   X(event_record, "cuEventRecord", EventHandle, StreamHandle)                                        \

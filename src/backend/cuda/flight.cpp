@@ -17,9 +17,11 @@ namespace {
 // A short kernel is over before a sleep would be.
 constexpr auto kSpin = 4ms;
 constexpr auto kLook = 20us;  // between two looks at the time limits
+constexpr auto kAsk = 5us;    // between two questions for an event where there is a mark
 constexpr auto kShortSleep = 20us;
 constexpr auto kLongSleep = 500us;
 constexpr uint64_t kStagingAlign = 16;
+constexpr unsigned kSlotBits = 24;  // of a ticket
 
 }  // namespace
 
@@ -30,13 +32,26 @@ Result<void> Flights::open() {
                            "making a stream");
       !ok)
     return ok;
+  constexpr uint64_t kBytes = kAreaBytes + kMarks * kMarkBytes;
   void* zeros = nullptr;
-  if (const Outcome got = gpu_.driver.host_allocate(&zeros, kAreaBytes, kHostAllocPortable);
+  if (const Outcome got =
+          gpu_.driver.host_allocate(&zeros, kBytes, kHostAllocPortable | kHostAllocDeviceMap);
       !got.ok())
-    return std::unexpected(gpu_.allocation_failed(got, kAreaBytes));
+    return std::unexpected(gpu_.allocation_failed(got, kBytes));
   zeros_ = static_cast<std::byte*>(zeros);
-  std::memset(zeros_, 0, kAreaBytes);
+  std::memset(zeros_, 0, kBytes);
+  DeviceAddress address = 0;
+  if (auto ok = gpu_.check(gpu_.driver.host_address(&address, zeros_, 0), "finding pinned memory");
+      !ok)
+    return ok;
+  marks_ = address + kAreaBytes;
   return {};
+}
+
+Flights::Mark Flights::mark(const Flight& flight) const {
+  if (flight.slot >= kMarks) return {};
+  const uint64_t at = flight.slot * kMarkBytes;
+  return {.host = reinterpret_cast<uint32_t*>(zeros_ + kAreaBytes + at), .address = marks_ + at};
 }
 
 void Flights::close() noexcept {
@@ -47,7 +62,9 @@ void Flights::close() noexcept {
   }
   std::ignore = gpu_.driver.context_synchronize();
   for (const auto& flight : flights_) destroy(*flight);
+  replays_.clear();
   flights_.clear();
+  seen_ = {};
   if (zeros_ != nullptr) std::ignore = gpu_.driver.host_free(zeros_);
   if (control_stream_ != nullptr) std::ignore = gpu_.driver.stream_destroy(control_stream_);
   zeros_ = nullptr;
@@ -65,6 +82,11 @@ Result<void> Flights::make(Flight& flight) {
 }
 
 void Flights::destroy(Flight& flight) noexcept {
+  flight.graphs.clear();
+  if (flight.replay) {
+    const std::scoped_lock lock(mutex_);
+    drop_replay(flight);
+  }
   for (EventHandle* event : {&flight.done, &flight.cleared})
     if (*event != nullptr) std::ignore = gpu_.driver.event_destroy(std::exchange(*event, nullptr));
   for (EventHandle timer : flight.timers) std::ignore = gpu_.driver.event_destroy(timer);
@@ -79,25 +101,52 @@ void Flights::destroy(Flight& flight) noexcept {
 
 // ---- giving steps to the driver
 
+Flight* Flights::find(Ticket ticket) {
+  const size_t slot = ticket.value & ((uint64_t{1} << kSlotBits) - 1);
+  if (ticket == Ticket{} || slot >= flights_.size()) return nullptr;
+  return flights_[slot]->ticket == ticket ? flights_[slot].get() : nullptr;
+}
+
+Flight& Flights::take(const Submission& submission) {
+  bool comes_again = false;
+  if (const uint64_t key = submission.replay_key;
+      key != 0 && !submission.timing && !submission.checked) {
+    const auto kept = replays_.find(key);
+    if (kept == replays_.end()) {
+      Seen& seen = seen_[key % seen_.size()];
+      comes_again = seen.key == key && !seen.refused;
+      if (seen.key != key) seen = {.key = key};
+    } else if (kept->second->ticket == Ticket{}) {
+      return *kept->second;
+    }
+  }
+  auto free = std::ranges::find_if(flights_, [](const std::unique_ptr<Flight>& f) {
+    return f->ticket == Ticket{} && !f->replay;
+  });
+  if (free == flights_.end())
+    free = flights_.insert(flights_.end(),
+                           std::make_unique<Flight>(static_cast<uint32_t>(flights_.size())));
+  (*free)->comes_again = comes_again;
+  return **free;
+}
+
 Result<Flight*> Flights::begin(const Submission& submission) {
   Flight* flight = nullptr;
   {
     const std::scoped_lock lock(mutex_);
-    const auto free = std::ranges::find_if(
-        flights_, [](const std::unique_ptr<Flight>& f) { return f->ticket == Ticket{}; });
-    flight = free != flights_.end() ? free->get()
-                                    : flights_.emplace_back(std::make_unique<Flight>()).get();
+    flight = &take(submission);
     flight->deadline = submission.deadline;
     flight->cancel = submission.cancel;
     flight->failed_step = submission.failed_step;
     flight->timing = submission.timing;
-    flight->checked = submission.checked;
+    flight->checked = submission.checked || (flight->replay && flight->replay->may_stop);
     flight->steps = static_cast<uint32_t>(submission.steps.size());
-    flight->ticket = {next_ticket_++};
+    flight->ticket = {next_ticket_++ << kSlotBits | flight->slot};
+    if (flight->replay) flight->replay->used = flight->ticket.value;
   }
   auto ready = make(*flight);
   // Launches before it that nobody asked for stops may have left some.
-  if (ready && flight->checked) ready = clear_controls(*flight);
+  if (ready && submission.checked) ready = clear_controls(*flight);
   if (ready && flight->timing) ready = start_clock(*flight);
   if (ready) return flight;
   retire(*flight, false);
@@ -107,18 +156,18 @@ Result<Flight*> Flights::begin(const Submission& submission) {
 Result<void> Flights::after(StreamHandle stream, std::span<const Ticket> tickets) {
   // Under the lock, so that nobody takes the event for another submission meanwhile.
   const std::scoped_lock lock(mutex_);
-  for (const Ticket ticket : tickets)
-    for (const auto& other : flights_) {
-      if (other->ticket != ticket) continue;
-      if (other->submitted) {
-        if (auto ok = gpu_.check(gpu_.driver.stream_wait(stream, other->done, 0),
-                                 "waiting for other work");
-            !ok)
-          return ok;
-      } else if (other->end.load(std::memory_order_relaxed) != Flight::End::Over && other->error) {
-        return std::unexpected(*other->error);  // nothing tells when it is over
-      }
+  for (const Ticket ticket : tickets) {
+    const Flight* const other = find(ticket);
+    if (other == nullptr) continue;
+    if (other->submitted) {
+      if (auto ok =
+              gpu_.check(gpu_.driver.stream_wait(stream, other->done, 0), "waiting for other work");
+          !ok)
+        return ok;
+    } else if (other->end.load(std::memory_order_relaxed) != Flight::End::Over && other->error) {
+      return std::unexpected(*other->error);  // nothing tells when it is over
     }
+  }
   return {};
 }
 
@@ -141,19 +190,11 @@ Result<void> Flights::add_area(Flight& flight) {
   return {};
 }
 
-Result<DeviceAddress> Flights::control(Flight& flight, StreamHandle stream,
-                                       const Flight::Launched& launch, bool cooperative) {
+Result<DeviceAddress> Flights::control(Flight& flight, const Flight::Launched& launch,
+                                       bool cooperative) {
   const size_t index = flight.launches.size();
   if (index / kAreaControls == flight.areas.size())
     if (auto ok = add_area(flight); !ok) return std::unexpected(std::move(ok.error()));
-  if (flight.clearing) {
-    Outcome cleared = gpu_.driver.event_query(flight.cleared);
-    if (cleared.status == status::kNotReady)
-      cleared = gpu_.driver.stream_wait(stream, flight.cleared, 0);
-    if (auto ok = gpu_.check(cleared, "waiting for a control block"); !ok)
-      return std::unexpected(std::move(ok.error()));
-    flight.clearing = false;
-  }
   // Whoever stops the flight later finds this control among those in use.
   const std::scoped_lock lock(mutex_);
   if (flight.end.load(std::memory_order_relaxed) != Flight::End::None) return DeviceAddress{0};
@@ -162,12 +203,70 @@ Result<DeviceAddress> Flights::control(Flight& flight, StreamHandle stream,
   return flight.areas[index / kAreaControls] + index % kAreaControls * sizeof(GpuControl);
 }
 
+Result<void> Flights::await_cleared(Flight& flight, StreamHandle stream) {
+  if (!flight.clearing) return {};
+  Outcome cleared = gpu_.driver.event_query(flight.cleared);
+  if (cleared.status == status::kNotReady)
+    cleared = gpu_.driver.stream_wait(stream, flight.cleared, 0);
+  if (auto ok = gpu_.check(cleared, "waiting for a control block"); !ok) return ok;
+  flight.clearing = false;
+  return {};
+}
+
+std::vector<Flights::Controls> Flights::controls(const Flight& flight) {
+  std::vector<Controls> areas;
+  for (size_t first = 0; first < flight.launches.size(); first += kAreaControls)
+    areas.push_back({.first = flight.areas[first / kAreaControls],
+                     .count = std::min<size_t>(flight.launches.size() - first, kAreaControls)});
+  return areas;
+}
+
 void Flights::recycle(Flight& flight) {
   // Who stops the flight counts on them.
   const std::scoped_lock lock(mutex_);
   if (flight.checked || flight.cooperative ||
       flight.end.load(std::memory_order_relaxed) != Flight::End::None)
     return;
+  flight.used_controls = std::max(flight.used_controls, flight.launches.size());
+  flight.launches.resize(flight.kept_launches);
+}
+
+void Flights::forget_launches(Flight& flight, size_t down_to) {
+  const std::scoped_lock lock(mutex_);
+  flight.used_controls = std::max(flight.used_controls, flight.launches.size());
+  flight.launches.resize(down_to);
+}
+
+// ---- submissions that come again
+
+void Flights::keep(Flight& flight, uint64_t key, std::unique_ptr<Flight::Replay> replay) {
+  const std::scoped_lock lock(mutex_);
+  flight.comes_again = false;
+  // Another thread may have been as quick with the same one.
+  if (!replay || replays_.contains(key)) {
+    const bool stopped = flight.end.load(std::memory_order_relaxed) != Flight::End::None;
+    seen_[key % seen_.size()] = {.key = key, .refused = !replay && !stopped};
+    return;
+  }
+  if (replays_.size() >= kMostReplays) {
+    Flight* oldest = nullptr;
+    for (const auto& [other, kept] : replays_)
+      if (kept->ticket == Ticket{} &&
+          (oldest == nullptr || kept->replay->used < oldest->replay->used))
+        oldest = kept;
+    if (oldest == nullptr) return;  // all of them are under way
+    drop_replay(*oldest);
+  }
+  replay->key = key;
+  replay->used = flight.ticket.value;
+  flight.replay = std::move(replay);
+  replays_.emplace(key, &flight);
+}
+
+// Under the lock.
+void Flights::drop_replay(Flight& flight) noexcept {
+  replays_.erase(flight.replay->key);
+  flight.replay.reset();
   flight.used_controls = std::max(flight.used_controls, flight.launches.size());
   flight.launches.clear();
 }
@@ -244,14 +343,18 @@ void Flights::stop(Flight& flight, Flight::End end) {
   flight.end.store(end, std::memory_order_release);
 }
 
-Result<bool> Flights::wait_for(EventHandle event, Deadline until) {
+Result<bool> Flights::wait_for(EventHandle event, Deadline until, uint32_t* mark) {
   const Clock::time_point begin = Clock::now();
   Clock::time_point looked = begin;
-  for (;;) {
-    const Outcome asked = gpu_.driver.event_query(event);
-    if (asked.ok()) return true;
-    if (asked.status != status::kNotReady) return std::unexpected(gpu_.failed(asked, "work"));
-    const Clock::time_point now = Clock::now();
+  Clock::time_point ask = mark != nullptr ? begin + kAsk : begin;
+  for (Clock::time_point now = begin;; now = Clock::now()) {
+    if (mark != nullptr && std::atomic_ref(*mark).load(std::memory_order_acquire) != 0) return true;
+    if (now >= ask) {
+      const Outcome asked = gpu_.driver.event_query(event);
+      if (asked.ok()) return true;
+      if (asked.status != status::kNotReady) return std::unexpected(gpu_.failed(asked, "work"));
+      if (mark != nullptr) ask = now + kAsk;
+    }
     if (now >= until) return false;
     if (now - looked >= kLook) {
       watch(now);
@@ -285,21 +388,24 @@ void Flights::retire(Flight& flight, bool reuse) {
     // From here on nobody else touches the flight.
     const std::scoped_lock lock(mutex_);
     const auto end = flight.end.exchange(Flight::End::Over, std::memory_order_relaxed);
-    dirty = end != Flight::End::None || flight.checked || flight.cooperative;
+    // A graph leaves its controls as it has found them.
+    dirty = end != Flight::End::None || (!flight.replay && (flight.checked || flight.cooperative));
     flight.submitted = false;
   }
   flight.used_controls = std::max(flight.used_controls, flight.launches.size());
+  flight.graphs.clear();
   if (reuse && dirty) reuse = clear_controls(flight).has_value();
   if (!reuse) destroy(flight);
   const std::scoped_lock lock(mutex_);
   flight.cancel = nullptr;
   flight.failed_step = nullptr;
   flight.deadline = kNoDeadline;
-  flight.timing = flight.checked = flight.cooperative = false;
+  flight.timing = flight.checked = flight.cooperative = flight.comes_again = false;
   flight.end.store(Flight::End::None, std::memory_order_relaxed);
   flight.step = flight.steps = 0;
   flight.staging_used = flight.timers_used = 0;
-  flight.launches.clear();
+  flight.kept_launches = 0;
+  if (!flight.replay) flight.launches.clear();
   flight.to_host.clear();
   flight.times.clear();
   flight.completion = {};

@@ -7,10 +7,14 @@
 // their own that no kernel runs on, in the order of the calls. Both are done by the copy engine or
 // the front end of the GPU: they do not wait for a place among kernels that never end.
 //
+// A flight whose steps come again and again keeps them as a graph (Replay), with the controls and
+// the staging memory that the graph has inside, and takes only submissions with the same key.
+//
 // Whoever waits looks after the time limits of all submissions, not only of the one it waits for: a
 // queue may stand still because of another.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -19,10 +23,12 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "backend/cuda/code.hpp"
 #include "backend/cuda/gpu.hpp"
+#include "backend/cuda/graph.hpp"
 #include "device/gpu_kernel.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/steps.hpp"
@@ -32,6 +38,8 @@ namespace vyre::backend::cuda {
 using Clock = std::chrono::steady_clock;
 
 struct Flight {
+  explicit Flight(uint32_t place) : slot(place) {}
+
   struct Launched {
     uint32_t step = 0;
     std::shared_ptr<const Code> code;  // lives until the launch is over
@@ -49,6 +57,27 @@ struct Flight {
     EventHandle end = nullptr;
   };
   enum class End : uint8_t { None, Cancelled, OutOfTime, Over };
+  struct Staged {
+    uint32_t step = 0;
+    std::byte* at = nullptr;
+    uint64_t bytes = 0;
+  };
+  struct Replay {
+    uint64_t key = 0;
+    uint64_t used = 0;  // when it was last
+    Graph graph;
+    uint64_t launches = 0;
+    uint32_t runs = 0;
+    bool moves = false;  // short copies are one launch
+    bool may_stop = false;
+    // A word of pinned memory that the graph stores 1 to at its end, sooner than an event tells of
+    // it. Only where the host reads nothing else that the graph has written.
+    uint32_t* mark = nullptr;
+    std::byte* stops = nullptr;    // where it leaves the controls, if lanes may stop
+    std::vector<Staged> up, down;  // transfers
+  };
+
+  const uint32_t slot;  // among all
 
   // What the flight keeps for the next submission.
   EventHandle done = nullptr;
@@ -58,9 +87,11 @@ struct Flight {
   size_t used_controls = 0;      // that may not be zeros any more
   std::byte* staging = nullptr;  // pinned
   std::vector<EventHandle> timers;
+  std::unique_ptr<Replay> replay;
 
   // Of this submission.
-  device::Ticket ticket;  // 0: none
+  device::Ticket ticket;     // 0: none
+  bool comes_again = false;  // and is worth a graph
   device::Deadline deadline = device::kNoDeadline;
   const std::atomic<bool>* cancel = nullptr;
   uint32_t* failed_step = nullptr;
@@ -75,6 +106,8 @@ struct Flight {
   size_t timers_used = 0;
   uint64_t base_ns = 0;            // when the first timer was recorded, on the host's clock
   std::vector<Launched> launches;  // by their controls
+  size_t kept_launches = 0;        // of loops that are graphs, which go on using their controls
+  std::vector<Graph> graphs;       // of loops
   std::vector<HostCopy> to_host;
   std::vector<StepEvents> times;
   device::Completion completion;
@@ -86,6 +119,9 @@ class Flights {
   static constexpr uint32_t kAreaControls = 64;
   static constexpr uint64_t kAreaBytes = kAreaControls * sizeof(device::GpuControl);
   static constexpr uint64_t kStagingBytes = 256U << 10;
+  static constexpr size_t kMostReplays = 64;
+  static constexpr uint32_t kMarks = 256;  // for the first flights
+  static constexpr uint64_t kMarkBytes = 64;
 
   explicit Flights(const Gpu& gpu) : gpu_(gpu) {}
 
@@ -101,8 +137,20 @@ class Flights {
   Result<void> after(StreamHandle stream, std::span<const device::Ticket> tickets);
 
   // For one launch. 0: the submission was stopped, and there are to be no more.
-  Result<DeviceAddress> control(Flight& flight, StreamHandle stream, const Flight::Launched& launch,
-                                bool cooperative);
+  Result<DeviceAddress> control(Flight& flight, const Flight::Launched& launch, bool cooperative);
+  // `stream` goes on when the controls are zeros: before launches on it.
+  Result<void> await_cleared(Flight& flight, StreamHandle stream);
+  // Those of all launches, one area after the other.
+  struct Controls {
+    DeviceAddress first = 0;
+    size_t count = 0;
+  };
+  static std::vector<Controls> controls(const Flight& flight);
+  struct Mark {
+    uint32_t* host = nullptr;  // null: there is none for this one
+    DeviceAddress address = 0;
+  };
+  [[nodiscard]] Mark mark(const Flight& flight) const;
   // All launches so far are over, and their controls may serve others.
   void recycle(Flight& flight);
   // Pinned bytes that live as long as the submission; null: there are not so many.
@@ -114,6 +162,17 @@ class Flights {
   // A timer recorded now; only in submissions with timing.
   Result<EventHandle> timer(Flight& flight, StreamHandle stream);
 
+  // The flight keeps the steps of its submission as a graph, and those that were used least lately
+  // go. Nothing: it could not be made one, and nobody is to try again.
+  void keep(Flight& flight, uint64_t key, std::unique_ptr<Flight::Replay> replay);
+  // The flight has none any more.
+  void forget_replay(Flight& flight) {
+    const std::scoped_lock lock(mutex_);
+    drop_replay(flight);
+  }
+  // What has been prepared for launches that there will not be.
+  void forget_launches(Flight& flight, size_t down_to);
+
   // After the last step. The flight may be waited for.
   void submitted(Flight& flight, StreamHandle stream);
 
@@ -123,13 +182,18 @@ class Flights {
   Result<device::Completion> wait(device::Ticket ticket, device::Deadline deadline);
 
  private:
+  // Under the lock.
+  Flight* find(device::Ticket ticket);
+  Flight& take(const device::Submission& submission);
+  void drop_replay(Flight& flight) noexcept;
+
   Result<void> make(Flight& flight);
   void destroy(Flight& flight) noexcept;
   Result<void> add_area(Flight& flight);
   Result<void> start_clock(Flight& flight);
 
-  // False: `until` came first.
-  Result<bool> wait_for(EventHandle event, device::Deadline until);
+  // Until the event has happened or, if there is one, the mark is set. False: `until` came first.
+  Result<bool> wait_for(EventHandle event, device::Deadline until, uint32_t* mark = nullptr);
   void watch(Clock::time_point now);
   void stop(Flight& flight, Flight::End end);
 
@@ -147,11 +211,19 @@ class Flights {
 
   const Gpu& gpu_;
   StreamHandle control_stream_ = nullptr;
-  std::byte* zeros_ = nullptr;  // an area full, pinned
+  std::byte* zeros_ = nullptr;  // an area full, pinned; marks are behind it
+  DeviceAddress marks_ = 0;
 
   std::mutex mutex_;  // of what follows, of Flight::ticket, and of stopping
   uint64_t next_ticket_ = 1;
-  std::vector<std::unique_ptr<Flight>> flights_;
+  std::vector<std::unique_ptr<Flight>> flights_;  // a ticket says which
+  std::unordered_map<uint64_t, Flight*> replays_;
+  // Keys of late, at their last digits.
+  struct Seen {
+    uint64_t key = 0;
+    bool refused = false;
+  };
+  std::array<Seen, 256> seen_ = {};
 };
 
 }  // namespace vyre::backend::cuda

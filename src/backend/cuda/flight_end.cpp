@@ -32,8 +32,7 @@ Result<Completion> Flights::wait(Ticket ticket, Deadline deadline) {
   Flight* flight = nullptr;
   {
     const std::scoped_lock lock(mutex_);
-    for (const auto& f : flights_)
-      if (ticket != Ticket{} && f->ticket == ticket) flight = f.get();
+    flight = find(ticket);
   }
   if (flight == nullptr)
     return std::unexpected(error(ErrorCode::Internal,
@@ -42,7 +41,8 @@ Result<Completion> Flights::wait(Ticket ticket, Deadline deadline) {
                                              ticket.value)));
   Result<Completion> result;
   if (flight->submitted) {
-    const auto done = wait_for(flight->done, deadline);
+    const auto done =
+        wait_for(flight->done, deadline, flight->replay ? flight->replay->mark : nullptr);
     if (done && !*done)
       return std::unexpected(
           error(ErrorCode::Timeout, fmt::format("the work of ticket {} on device `{}` is not done "
@@ -97,17 +97,22 @@ Result<Completion> Flights::finish(Flight& flight) {
 Result<std::vector<KernelStop>> Flights::read_stops(const Flight& flight) {
   constexpr std::string_view kDoing = "reading a control block";
   std::vector<GpuControl> controls(flight.launches.size());
-  for (size_t first = 0; first < controls.size(); first += kAreaControls) {
-    const size_t count = std::min<size_t>(controls.size() - first, kAreaControls);
-    if (auto ok = gpu_.check(
-            gpu_.driver.copy_to_host(&controls[first], flight.areas[first / kAreaControls],
-                                     count * sizeof(GpuControl), control_stream_),
-            kDoing);
-        !ok)
+  if (flight.replay && flight.replay->stops != nullptr) {
+    std::memcpy(controls.data(), flight.replay->stops, controls.size() * sizeof(GpuControl));
+  } else {
+    GpuControl* to = controls.data();
+    for (const Controls& area : Flights::controls(flight)) {
+      if (auto ok =
+              gpu_.check(gpu_.driver.copy_to_host(to, area.first, area.count * sizeof(GpuControl),
+                                                  control_stream_),
+                         kDoing);
+          !ok)
+        return std::unexpected(std::move(ok.error()));
+      to += area.count;
+    }
+    if (auto ok = gpu_.check(gpu_.driver.stream_synchronize(control_stream_), kDoing); !ok)
       return std::unexpected(std::move(ok.error()));
   }
-  if (auto ok = gpu_.check(gpu_.driver.stream_synchronize(control_stream_), kDoing); !ok)
-    return std::unexpected(std::move(ok.error()));
   std::vector<KernelStop> stops;
   stops.reserve(controls.size());
   for (const GpuControl& control : controls) stops.push_back(control.stop);

@@ -37,7 +37,8 @@ Result<bool> going_on(Result<void> done) {
 }  // namespace
 
 void Run::run() {
-  auto done = list(0, static_cast<uint32_t>(submission_.steps.size()));
+  const bool again = flight_.replay ? improve_replay() : flight_.comes_again && make_replay();
+  auto done = again ? replay() : list(0, static_cast<uint32_t>(submission_.steps.size()));
   if (done) return;
   if (submission_.failed_step != nullptr) *submission_.failed_step = flight_.step;
   flight_.error = std::move(done.error());
@@ -46,7 +47,7 @@ void Run::run() {
 Result<bool> Run::list(uint32_t first, uint32_t last) {
   for (uint32_t i = first; i < last;) {
     flight_.step = i;
-    if (parts_.flights.look_at(flight_)) return false;
+    if (!capturing_ && parts_.flights.look_at(flight_)) return false;
     const Step& next = submission_.steps[i];
     uint32_t owned = 0;
     Result<bool> more = true;
@@ -83,14 +84,20 @@ Result<std::optional<uint32_t>> Run::word(const Word& word) {
 
 Result<bool> Run::repeat_while(const While& x, uint32_t at) {
   const uint32_t body = at + 1 + x.condition_steps;
-  for (;;) {
-    if (auto more = list(at + 1, body); !more || !*more) return more;
+  if (auto more = list(at + 1, body); !more || !*more) return more;
+  // A pass is the body and the condition that comes after it.
+  Loop& loop = loops_[at];
+  loop.parts[0] = {.first = body, .last = body + x.body_steps};
+  loop.parts[1] = {.first = at + 1, .last = body};
+  loop.decided = true;
+  loop.most = ~uint32_t{0};
+  for (uint64_t done = 0;;) {
     flight_.step = at;
     auto value = word(x.word);
     if (!value) return pass_on(value);
     if (!*value) return false;
     if (**value == 0) return true;
-    if (auto more = list(body, body + x.body_steps); !more || !*more) return more;
+    if (auto more = passes(loop, 1, done); !more || !*more) return more;
     flight_.step = at;
     if (parts_.flights.look_at(flight_)) return false;  // also if no step is in it
   }
@@ -106,11 +113,15 @@ Result<bool> Run::repeat(const Repeat& x, uint32_t at) {
   }
   if (x.until_zero)
     if (auto ok = set({*x.until_zero, 1}); !ok) return ok;
-  uint32_t passes = 0;
+  Loop& loop = loops_[at];
+  loop.parts[0] = {.first = at + 1, .last = at + 1 + x.body_steps};
+  loop.decided = x.until_zero.has_value();
+  loop.most = most;
+  uint64_t done = 0;
   bool converged = false;
-  while (passes < most && !converged) {
-    if (auto more = list(at + 1, at + 1 + x.body_steps); !more || !*more) return more;
-    ++passes;
+  while (done < most && !converged) {
+    if (auto more = passes(loop, x.until_zero ? 1 : most - done, done); !more || !*more)
+      return more;
     flight_.step = at;
     if (x.until_zero) {
       auto value = word(*x.until_zero);
@@ -120,6 +131,7 @@ Result<bool> Run::repeat(const Repeat& x, uint32_t at) {
     }
     if (parts_.flights.look_at(flight_)) return false;
   }
+  const auto passes = static_cast<uint32_t>(done);
   if (x.result) {
     if (auto ok = set({*x.result, passes}); !ok) return ok;
     if (auto ok = set({{x.result->buffer, x.result->offset + 4}, converged ? 1U : 0U}); !ok)
@@ -213,6 +225,9 @@ Result<bool> Run::copy(const Copy& x) {
   if (!to) return pass_on(to);
   auto from = address(x.from);
   if (!from) return pass_on(from);
+  if (moving_ && x.to.bytes <= kMostMoveBytes)
+    return move({.to = *to, .from = *from, .bytes = static_cast<uint32_t>(x.to.bytes)});
+  if (auto ok = flush_moves(); !ok) return ok;
   return going_on(gpu_.check(gpu_.driver.copy(*to, *from, x.to.bytes, stream_), "a copy"));
 }
 
@@ -220,6 +235,11 @@ Result<bool> Run::fill(const Fill& x) {
   if (x.to.bytes == 0) return true;
   auto to = address(x.to);
   if (!to) return pass_on(to);
+  if (moving_ && x.to.bytes <= kMostMoveBytes)
+    return move({.to = *to,
+                 .bytes = static_cast<uint32_t>(x.to.bytes),
+                 .value = std::to_integer<uint32_t>(x.value) * 0x0101'0101});
+  if (auto ok = flush_moves(); !ok) return ok;
   return going_on(gpu_.check(
       gpu_.driver.set_bytes(*to, static_cast<unsigned char>(x.value), x.to.bytes, stream_),
       "a fill"));
@@ -228,10 +248,12 @@ Result<bool> Run::fill(const Fill& x) {
 Result<bool> Run::set(const SetWord& x) {
   auto to = address({x.to.buffer, x.to.offset, 4});
   if (!to) return pass_on(to);
+  if (moving_) return move({.to = *to, .bytes = 4, .value = x.value});
   return going_on(gpu_.check(gpu_.driver.set_words(*to, x.value, 1, stream_), "setting a word"));
 }
 
 Result<bool> Run::compare(const Compare& x) {
+  if (auto ok = flush_moves(); !ok) return ok;
   if (x.a.bytes == 0) return true;
   auto a = address(x.a);
   if (!a) return pass_on(a);
@@ -255,16 +277,33 @@ Result<bool> Run::transfer(const Transfer& x) {
   }
   // The driver copies memory that is not pinned while the caller waits, and does not look at time
   // limits: it is called when there is nothing left to wait for.
+  if (staged == nullptr && capturing_) return false;
   if (staged == nullptr)
     if (auto reached = parts_.flights.reach(flight_, stream_); !reached || !*reached)
       return reached;
+  DeviceAddress moved = 0;
+  if (bytes > kMostMoveBytes) {
+    if (auto ok = flush_moves(); !ok) return ok;
+  } else if (moving_) {
+    if (auto ok = gpu_.check(gpu_.driver.host_address(&moved, staged, 0), "finding pinned memory");
+        !ok)
+      return pass_on(ok);
+  }
   if (x.direction == Transfer::Direction::ToDevice) {
-    if (staged != nullptr) std::memcpy(staged, x.host, bytes);
+    if (replay_ != nullptr)
+      replay_->up.push_back({.step = flight_.step, .at = staged, .bytes = bytes});
+    else if (staged != nullptr)
+      std::memcpy(staged, x.host, bytes);
+    if (moved != 0) return move({.to = *at, .from = moved, .bytes = static_cast<uint32_t>(bytes)});
     return going_on(gpu_.check(
         gpu_.driver.copy_to_device(*at, staged != nullptr ? staged : x.host, bytes, stream_),
         "a transfer to it"));
   }
-  if (staged != nullptr) flight_.to_host.push_back({.from = staged, .to = x.host, .bytes = bytes});
+  if (replay_ != nullptr)
+    replay_->down.push_back({.step = flight_.step, .at = staged, .bytes = bytes});
+  else if (staged != nullptr)
+    flight_.to_host.push_back({.from = staged, .to = x.host, .bytes = bytes});
+  if (moved != 0) return move({.to = moved, .from = *at, .bytes = static_cast<uint32_t>(bytes)});
   return going_on(
       gpu_.check(gpu_.driver.copy_to_host(staged != nullptr ? staged : x.host, *at, bytes, stream_),
                  "a transfer from it"));
@@ -284,6 +323,7 @@ Result<bool> Run::exit(const Exit& x) {
 // ---- launches
 
 Result<bool> Run::launch(const Launch& x) {
+  if (auto ok = flush_moves(); !ok) return ok;
   Axes grid = x.grid;
   if (x.grid_from) {
     auto at = read({x.grid_from->buffer, x.grid_from->offset, sizeof(grid)});
@@ -316,9 +356,12 @@ Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, 
                         const Axes& grid) {
   alignas(16) std::byte parameters[kParameterBytes];
   if (auto ok = bind(kernel, x, grid, parameters + sizeof(GpuArgs)); !ok) return pass_on(ok);
-  auto control = parts_.flights.control(flight_, stream_, launched, kernel.entry.barriers_inside);
+  const bool counts = kernel.entry.barriers_inside;
+  auto control = parts_.flights.control(flight_, launched, counts && !capturing_);
   if (!control) return pass_on(control);
   if (*control == 0) return false;
+  if (!capturing_)
+    if (auto ok = parts_.flights.await_cleared(flight_, stream_); !ok) return pass_on(ok);
   flight_.checked = flight_.checked || kernel.may_stop;
   auto* const args =
       new (parameters) GpuArgs{.grid = {grid[0], grid[1], grid[2]}, .control = *control};
@@ -330,12 +373,17 @@ Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, 
     return std::unexpected(
         gpu_.failed(outcome, fmt::format("a launch of `{}`", kernel.entry.name)));
   };
-  if (kernel.entry.barriers_inside) {
+  if (counts) {
     const Outcome got =
         gpu_.driver.launch_cooperative(kernel.function, grid[0], grid[1], grid[2], threads, 1, 1,
                                        kernel.shared_bytes, stream_, pointers);
     if (!got.ok()) return failed(got);
-    return true;
+    if (!capturing_) return true;
+    // The next launch of the graph counts from zero again. Nothing but the counter is touched: the
+    // host may store to the rest.
+    return going_on(
+        gpu_.check(gpu_.driver.set_words(*control + offsetof(GpuControl, arrived), 0, 1, stream_),
+                   "clearing a control block"));
   }
   uint32_t blocks_x = grid[0];
   if (lanes > 1) {

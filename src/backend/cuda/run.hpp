@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives the steps of one submission to a stream, in order. Only steps that the host has to see the
 // result of (exits, grids in memory) and long transfers of memory that is not pinned wait for it.
+//
+// Steps that come again, as a submission or as the body of a loop, go to a stream that captures
+// them, and the graph is launched from then on (run_graph.cpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
 
 #include "backend/cuda/code.hpp"
 #include "backend/cuda/flight.hpp"
 #include "backend/cuda/memory.hpp"
+#include "backend/cuda/moves.hpp"
 #include "device/host_memory.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/steps.hpp"
@@ -17,13 +24,16 @@ namespace vyre::backend::cuda {
 
 // What all submissions of a device share.
 struct Parts {
-  explicit Parts(const Gpu& device) : gpu(device), memory(gpu), flights(gpu), compare(gpu) {}
+  explicit Parts(const Gpu& device)
+      : gpu(device), memory(gpu), flights(gpu), compare(gpu), moves(gpu), capture(gpu) {}
 
   const Gpu& gpu;
   DeviceMemory memory;
   device::HostCode<Code> code;
   Flights flights;
   CompareKernel compare;
+  Moves moves;
+  Capture capture;
 };
 
 class Run {
@@ -38,11 +48,49 @@ class Run {
   // Transfers up to this go through pinned memory.
   static constexpr uint64_t kStagedBytes = 64U << 10;
 
+  // Steps that follow each other.
+  struct Range {
+    uint32_t first = 0;
+    uint32_t last = 0;
+    [[nodiscard]] uint32_t size() const { return last - first; }
+  };
+  // What a loop does in each pass, in two parts.
+  struct Loop {
+    Range parts[2];
+    uint32_t most = 0;     // passes
+    bool decided = false;  // whether there is another is known after each
+    // From here on as a graph of so many passes.
+    bool looked = false;  // whether it can be one
+    uint32_t passes = 0;  // 0: none
+    size_t graph = 0;     // among those of the flight
+    uint64_t launches = 0;
+  };
+
   // False: the submission ends here, at an exit or because it was stopped.
   Result<bool> list(uint32_t first, uint32_t last);
   Result<bool> repeat_while(const device::While& x, uint32_t at);
   Result<bool> repeat(const device::Repeat& x, uint32_t at);
   Result<bool> choose(const device::Branch& x, uint32_t at);
+  // One more pass, or several at once if as many are `left`; adds them to `done`.
+  Result<bool> passes(Loop& loop, uint64_t left, uint64_t& done);
+  Result<bool> pass(const Loop& loop);
+
+  // ---- graphs
+  // Whether steps can be captured: nothing in them needs the host before they are over.
+  [[nodiscard]] bool can_capture(Range range, bool transfers) const;
+  // Whether everything that the submission writes is memory of the device.
+  [[nodiscard]] bool stays_on_device() const;
+  // The submission as the graph that its flight keeps. False: it cannot be one.
+  bool make_replay();
+  // Whether a graph has run so often that the kernel of short copies is worth loading for it.
+  bool improve_replay();
+  // Left to the next flush_moves().
+  Result<bool> move(const Move& move);
+  Result<bool> flush_moves();
+  bool mark_end(Flight::Replay& replay) const;
+  Result<bool> replay();
+  void capture_loop(Loop& loop);
+  Graph capture(const std::function<bool()>& issue);
   Result<bool> step(const device::Step& step);
   Result<bool> launch(const device::Launch& x);
   Result<bool> copy(const device::Copy& x);
@@ -67,6 +115,11 @@ class Run {
   Flight& flight_;
   StreamHandle stream_;
   const device::Submission& submission_;
+  Flight::Replay* replay_ = nullptr;  // that is being made
+  bool capturing_ = false;
+  bool moving_ = false;  // short copies and fills are put together
+  std::vector<Move> moves_;
+  std::map<uint32_t, Loop> loops_;  // by their step
 };
 
 }  // namespace vyre::backend::cuda

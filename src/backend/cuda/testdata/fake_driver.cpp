@@ -4,80 +4,21 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <regex>
-#include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "backend/cuda/driver_api.hpp"
+#include "backend/cuda/moves.hpp"
+#include "backend/cuda/testdata/fake_stream.hpp"
 
 namespace vyre::backend::cuda {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-struct FakeEvent {
-  std::mutex mutex;
-  std::condition_variable changed;
-  uint64_t recorded = 0;
-  uint64_t happened = 0;
-  Clock::time_point time;
-};
-
-class FakeStream {
- public:
-  FakeStream() : thread_([this] { run(); }) {}
-  ~FakeStream() {
-    {
-      const std::scoped_lock lock(mutex_);
-      ends_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-  void add(std::function<void()> work) {
-    {
-      const std::scoped_lock lock(mutex_);
-      work_.push_back(std::move(work));
-      ++added_;
-    }
-    changed_.notify_all();
-  }
-  void synchronize() {
-    std::unique_lock lock(mutex_);
-    const uint64_t all = added_;
-    changed_.wait(lock, [&] { return done_ >= all; });
-  }
-
- private:
-  void run() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [&] { return ends_ || !work_.empty(); });
-      if (work_.empty()) return;
-      const auto work = std::move(work_.front());
-      work_.pop_front();
-      lock.unlock();
-      work();
-      lock.lock();
-      ++done_;
-      changed_.notify_all();
-    }
-  }
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;
-  uint64_t added_ = 0;
-  uint64_t done_ = 0;
-  bool ends_ = false;
-  std::thread thread_;
-};
 
 struct FakeFunction {
   std::string name;
@@ -148,7 +89,8 @@ class Fake final : public FakeCuda {
             .modules = modules.size(),
             .links = links.size(),
             .streams = streams.size(),
-            .events = events.size()};
+            .events = events.size(),
+            .graphs = graphs.size()};
   }
 
   // One more call; not 0: it fails.
@@ -262,6 +204,7 @@ class Fake final : public FakeCuda {
   std::unordered_map<void*, std::shared_ptr<FakeLink>> links;
   std::unordered_map<void*, std::shared_ptr<FakeStream>> streams;
   std::unordered_map<void*, std::shared_ptr<FakeEvent>> events;
+  std::unordered_map<void*, std::shared_ptr<FakeGraph>> graphs;
 
  private:
   static bool is_broken(Status status) {
@@ -296,6 +239,10 @@ std::map<std::string, FakeFunction> functions_of(const char* text) {
 Status copy(void* to, const void* from, size_t bytes, StreamHandle stream, bool waits) {
   const auto on = fake().find(fake().streams, stream);
   if (!on) return status::kInvalidHandle;
+  if (waits && on->capturing()) {
+    on->invalidate();
+    return status::kCaptureUnsupported;
+  }
   on->add([=] { std::memcpy(to, from, bytes); });
   if (waits) on->synchronize();
   return 0;
@@ -313,8 +260,10 @@ Status launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t
     return status::kInvalidValue;
   if (cooperative &&
       uint64_t{grid[0]} * grid[1] * grid[2] >
-          static_cast<uint64_t>(settings.blocks_per_multiprocessor * settings.attributes.at(16)))
+          static_cast<uint64_t>(settings.blocks_per_multiprocessor * settings.attributes.at(16))) {
+    on->invalidate();
     return status::kCooperativeLaunchTooLarge;
+  }
   if (f.name == "vyre_compare") {
     uint64_t values[5];
     for (int i = 0; i < 5; ++i) std::memcpy(&values[i], parameters[i], 8);
@@ -326,6 +275,25 @@ Status launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t
              b = reinterpret_cast<const void*>(values[1]), bytes = values[3],
              differs = reinterpret_cast<uint32_t*>(values[4])] {
       if (std::memcmp(a, b, bytes) != 0) *differs = 1;
+    });
+    return 0;
+  }
+  if (f.name == "vyre_move") {
+    const auto* const first = static_cast<const Move*>(parameters[0]);
+    const std::vector<Move> moves(first, first + grid[0]);
+    for (const Move& move : moves)
+      if (!fake().is_memory(move.to, move.bytes) ||
+          (move.from != 0 && !fake().is_memory(move.from, move.bytes)))
+        return status::kInvalidValue;
+    on->add([moves] {
+      // In the order that shows best what should have been two launches.
+      for (size_t i = moves.size(); i-- != 0;) {
+        const auto* const value = reinterpret_cast<const std::byte*>(&moves[i].value);
+        for (uint32_t n = 0; n < moves[i].bytes; ++n)
+          reinterpret_cast<std::byte*>(moves[i].to)[n] =
+              moves[i].from == 0 ? value[n % 4]
+                                 : reinterpret_cast<const std::byte*>(moves[i].from)[n];
+      }
     });
     return 0;
   }
@@ -548,6 +516,7 @@ Status cuMemsetD32Async(DeviceAddress to, unsigned value, size_t count, StreamHa
   const auto on = fake().find(fake().streams, stream);
   if (!on || to % 4 != 0 || !fake().is_memory(to, count * 4)) return status::kInvalidValue;
   on->add([=] {
+    if (fake().broken() != 0) return;  // nothing runs on a device that is lost
     auto* const words = reinterpret_cast<uint32_t*>(to);
     for (size_t i = 0; i < count; ++i) std::atomic_ref(words[i]).store(value);
   });
@@ -558,6 +527,8 @@ Status cuLinkCreate_v2(unsigned count, int* options, void** values, LinkHandle* 
   VYRE_ENTER("cuLinkCreate_v2");
   auto made = std::make_shared<FakeLink>();
   for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == kJitSplitCompile && !fake().settings.splits_compilation)
+      return status::kInvalidValue;
     if (options[i] == kJitErrorLog) made->errors = static_cast<char*>(values[i]);
     if (options[i] == kJitErrorLogBytes)
       made->errors_bytes = reinterpret_cast<uintptr_t>(values[i]);
@@ -651,6 +622,7 @@ Status cuStreamSynchronize(StreamHandle stream) {
   VYRE_ENTER("cuStreamSynchronize");
   const auto on = fake().find(fake().streams, stream);
   if (!on) return status::kInvalidHandle;
+  if (on->capturing()) return status::kCaptureUnsupported;
   on->synchronize();
   return fake().broken();
 }
@@ -659,12 +631,56 @@ Status cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
   const auto on = fake().find(fake().streams, stream);
   const auto e = fake().find(fake().events, event);
   if (!on || !e) return status::kInvalidHandle;
+  if (on->capturing()) {
+    on->invalidate();
+    return status::kCaptureIsolation;
+  }
   const std::scoped_lock lock(e->mutex);
   on->add([e, n = e->recorded] {
     std::unique_lock waiting(e->mutex);
     e->changed.wait(waiting, [&] { return e->happened >= n; });
   });
   return 0;
+}
+Status cuStreamBeginCapture_v2(StreamHandle stream, int mode) {
+  VYRE_ENTER("cuStreamBeginCapture_v2");
+  const auto on = fake().find(fake().streams, stream);
+  if (!on) return status::kInvalidHandle;
+  return mode == kCaptureRelaxed && on->capture() ? 0 : status::kInvalidValue;
+}
+Status cuStreamEndCapture(StreamHandle stream, GraphHandle* graph) {
+  const Status failed = fake().enter("cuStreamEndCapture");
+  *graph = nullptr;
+  const auto on = fake().find(fake().streams, stream);
+  if (!on || !on->capturing()) return status::kInvalidValue;
+  auto made = on->end_capture();
+  if (failed != 0) return failed;
+  if (!made) return status::kCaptureInvalidated;
+  *graph = fake().add<GraphHandle>(fake().graphs, std::move(made));
+  return 0;
+}
+Status cuGraphInstantiateWithFlags(GraphExecHandle* exec, GraphHandle graph, unsigned long long) {
+  VYRE_ENTER("cuGraphInstantiateWithFlags");
+  const auto from = fake().find(fake().graphs, graph);
+  if (!from) return status::kInvalidHandle;
+  *exec = fake().add<GraphExecHandle>(fake().graphs, std::make_shared<FakeGraph>(*from));
+  return 0;
+}
+Status cuGraphDestroy(GraphHandle graph) {
+  const Status failed = fake().enter("cuGraphDestroy");
+  return fake().take(fake().graphs, graph) ? failed : status::kInvalidHandle;
+}
+Status cuGraphLaunch(GraphExecHandle exec, StreamHandle stream) {
+  VYRE_ENTER("cuGraphLaunch");
+  const auto on = fake().find(fake().streams, stream);
+  const auto graph = fake().find(fake().graphs, exec);
+  if (!on || !graph) return status::kInvalidHandle;
+  for (const auto& node : graph->nodes) on->add(node);
+  return 0;
+}
+Status cuGraphExecDestroy(GraphExecHandle exec) {
+  const Status failed = fake().enter("cuGraphExecDestroy");
+  return fake().take(fake().graphs, exec) ? failed : status::kInvalidHandle;
 }
 Status cuEventCreate(EventHandle* event, unsigned) {
   VYRE_ENTER("cuEventCreate");
@@ -680,6 +696,7 @@ Status cuEventRecord(EventHandle event, StreamHandle stream) {
   const auto on = fake().find(fake().streams, stream);
   const auto e = fake().find(fake().events, event);
   if (!on || !e) return status::kInvalidHandle;
+  if (on->capturing()) return status::kCaptureUnsupported;
   const std::scoped_lock lock(e->mutex);
   on->add([e, n = ++e->recorded] {
     const std::scoped_lock happening(e->mutex);

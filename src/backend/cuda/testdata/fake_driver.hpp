@@ -32,6 +32,7 @@ struct FakeLive {
   uint64_t links = 0;
   uint64_t streams = 0;
   uint64_t events = 0;
+  uint64_t graphs = 0;  // and those that can be launched
   friend bool operator==(const FakeLive&, const FakeLive&) = default;
 };
 
@@ -43,7 +44,8 @@ struct FakeSettings {
                                    {95, 1}, {97, 227 << 10}, {115, 1}};
   uint64_t memory_bytes = uint64_t{1} << 30;
   int blocks_per_multiprocessor = 2;
-  bool stays_broken = false;  // a reset of the context does not help
+  bool splits_compilation = true;  // the compiler knows that option
+  bool stays_broken = false;       // a reset of the context does not help
 };
 
 class FakeCuda {
