@@ -158,6 +158,11 @@ Result<Route> Dispatch::choose_route() {
   request.capabilities = can;
   request.require_cooperative = lease_->wanted.cooperative;
   request.checked = lease_->wanted.checked;
+  if (can.cooperative_grid_barrier && !request.checked) {
+    const Result<bool> folds = folds_well();
+    if (!folds) return std::unexpected(folds.error());
+    if (*folds) return Route::Virtual;
+  }
   if (can.cooperative_grid_barrier) {
     // How many workgroups fit is known of loaded code only.
     const auto loaded = variant(request.checked ? Route::Virtual : Route::Native);
@@ -171,6 +176,26 @@ Result<Route> Dispatch::choose_route() {
     return std::unexpected(std::move(error));
   }
   return choice->route;
+}
+
+// On a GPU a barrier of few large blocks costs less than one of many small ones, even if all of
+// these fit; so workgroups are put together where that costs no memory.
+Result<bool> Dispatch::folds_well() const {
+  const device::BackendInfo& info = device_.backend->info();
+  constexpr uint64_t kFewPerUnit = 2;
+  if (info.kind != device::Kind::Gpu ||
+      lease_->launch.workgroups() <= kFewPerUnit * info.profile.compute_units)
+    return false;
+  pipeline::Policy policy = policy_of(config_, Route::Virtual);
+  fold(policy);
+  const auto plan = pipeline::make_plan(*p_.source.program, policy, info.capabilities);
+  if (!plan) return std::unexpected(plan.error());
+  const auto in_memory = [](const plan::Hidden& h) { return h.kind == plan::Hidden::Kind::Slot; };
+  return std::ranges::all_of(
+             plan->segments,
+             [](const plan::Segment& s) { return !s.barriers_inside || s.folds > 1; }) &&
+         std::ranges::any_of(plan->segments, &plan::Segment::barriers_inside) &&
+         std::ranges::none_of(plan->hidden, in_memory);
 }
 
 // Whether all segments whose blocks take turns at workgroups can be launched.

@@ -154,6 +154,7 @@ class Dispatch {
   Result<std::shared_ptr<const pipeline::Variant>> variant(plan::Route route);
   Result<std::shared_ptr<const pipeline::Variant>> variant(const pipeline::Policy& policy);
   void fold(pipeline::Policy& policy) const;
+  [[nodiscard]] Result<bool> folds_well() const;
   [[nodiscard]] bool can_fold(const pipeline::Variant& variant) const;
   Result<std::shared_ptr<const pipeline::Variant>> unfolded(const pipeline::Variant& folded);
   Result<plan::Route> choose_route();

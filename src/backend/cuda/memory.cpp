@@ -32,7 +32,16 @@ Result<void> DeviceMemory::open() {
     return ok;
   }
   uint64_t keep = ~uint64_t{0};  // what is freed serves the next buffers
-  return gpu_.check(gpu_.driver.pool_set_attribute(pool_, kPoolReleaseThreshold, &keep), kDoing);
+  if (auto ok =
+          gpu_.check(gpu_.driver.pool_set_attribute(pool_, kPoolReleaseThreshold, &keep), kDoing);
+      !ok)
+    return ok;
+  // The first piece of a pool takes milliseconds, which is time for a context but not for a
+  // program.
+  auto first = allocate_on_device(kRow);
+  if (!first) return std::unexpected(std::move(first.error()));
+  if (auto ok = gpu_.check(gpu_.driver.pool_free(*first, stream_), kDoing); !ok) return ok;
+  return gpu_.check(gpu_.driver.stream_synchronize(stream_), kDoing);
 }
 
 void DeviceMemory::close() noexcept {
