@@ -281,6 +281,7 @@ class Viewer {
     for (const plan::SharedUse& use : s.shared)
       out.shared.push_back({name(plan_.hidden[use.hidden].like), use.restore, use.save});
     if (s.barriers_inside) out.notes.emplace_back("grid barriers inside the launch");
+    if (s.folds != 0) out.notes.emplace_back("blocks take turns at the workgroups of the dispatch");
     if (s.swaps_frame) out.notes.emplace_back("writes the other half of the frame");
     if (s.swaps_group_frame) out.notes.emplace_back("writes the other half of the workgroup frame");
     if (s.carries_group_frame)

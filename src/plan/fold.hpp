@@ -17,7 +17,8 @@ namespace vyre::plan {
 
 // Hidden buffers that all folded segments of a plan share.
 struct FoldMemory {
-  ir::BufferId grid;  // workgroups of the dispatch along each axis
+  ir::BufferId meeting, control;  // of the native route
+  ir::BufferId grid;              // workgroups of the dispatch along each axis
   std::map<std::pair<ir::Type, uint32_t>, std::vector<ir::BufferId>> slots;  // by type and elements
   std::map<uint32_t, ir::BufferId> shared;  // by BufferId: what workgroups keep of it
 };
@@ -114,6 +115,8 @@ class Folder {
   [[nodiscard]] ir::LocalId named(ir::LocalId local) const;
   [[nodiscard]] ir::Memory named(ir::Memory memory) const;
   void declare(ir::LocalId local);
+  // A vote of many lanes: who sees that it is cast need not cast it again.
+  [[nodiscard]] bool is_vote(const ir::Stmt& s) const;
   void rewrite(ir::StmtId id, StmtList& out);
   ir::ExprId rewrite(ir::ExprId id);
 

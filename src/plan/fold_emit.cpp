@@ -548,6 +548,17 @@ ExprId Folder::rewrite(ExprId id) {
   return copy;
 }
 
+bool Folder::is_vote(const Stmt& s) const {
+  const auto* eval = std::get_if<Eval>(&s);
+  const auto* store = eval != nullptr ? std::get_if<Atomic>(&d_.p[eval->value]) : nullptr;
+  if (store == nullptr || store->op != AtomicOp::Store ||
+      !(store->memory == Memory::of(memory_.meeting) ||
+        store->memory == Memory::of(memory_.control)))
+    return false;
+  const auto value = check::evaluate_constant(d_.c, store->args[0]);
+  return value && value->bits == 1;
+}
+
 void Folder::rewrite(StmtId id, StmtList& out) {
   const Stmt s = d_.p[id];
   const auto outside = [&](LocalId local) {
@@ -578,6 +589,13 @@ void Folder::rewrite(StmtId id, StmtList& out) {
   if (array != nullptr) declare(array->local);
   if (const auto* loop = std::get_if<For>(&s)) declare(loop->variable);
   StmtId copy = d_.with_operands(id, operands);
+  // Words of votes are cleared at least one barrier before they are used: nobody sees an old one.
+  if (in_turn_ && is_vote(s)) {
+    const auto store = std::get<Atomic>(d_.p[operands[0]]);
+    const ExprId now = d_.load(store.memory, d_.clone(store.index), true);
+    out.push_back(d_.when(d_.binary(BinaryOp::Eq, now, d_.number(0)), {copy}));
+    return;
+  }
   std::vector<StmtList> blocks;
   for_each_block(s, [&](Block b) {
     StmtList& list = blocks.emplace_back();

@@ -237,6 +237,8 @@ class PlanPrinter {
     if (s.carries_group_frame) notes += ", carries it";
     if (s.tells_live) notes += ", tells who is live";
     if (s.live.valid()) notes += ", live lanes in " + s.program.program[s.live].name;
+    if (s.folds != 0) notes += fmt::format(", {} workgroups side by side", s.folds);
+    if (s.turns != 0) notes += fmt::format(", at most {} turns", s.turns);
     line(0, fmt::format("segment {}{}", number, notes));
     for (const SharedUse& use : s.shared)
       line(0, fmt::format("  {}{}{} {}", use.restore ? "restore" : "",

@@ -242,6 +242,8 @@ class SegmentMaker {
   };
   Folded fold(StmtList& all, LocalId live) {
     if (!Folder::has_barrier(d_, all)) return {};
+    fold_memory_.meeting = native_state_->meeting;
+    fold_memory_.control = h_.control;
     Folder folder(d_, fold_memory_, edges_.lane_local(), live, options_);
     // What launches hand over of shared memory, blocks have no room for.
     not_folded_ = !h_.shared.empty() || !folder.accepts(all);

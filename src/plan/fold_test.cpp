@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of the virtual route, printed: blocks take turns at the workgroups of the dispatch.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/printed_test.hpp"
+
+namespace vyre::plan {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string folded(std::string_view body, PlanOptions options = {}) {
+  options.route = Route::Virtual;
+  return planned("program p { workgroup 4; inout a : u32[]; inout d : u32[4]; shared s : u32[4]; " +
+                     std::string(body) + "}",
+                 options);
+}
+
+// What follows the ids of the launch, as far as it differs from program to program.
+std::string turns(std::string_view body, const PlanOptions& options = {}) {
+  const std::string plan = folded(body, options);
+  const size_t last = plan.find("let turns");
+  if (last == std::string::npos) return plan;
+  std::string out = "\n";
+  for (size_t at = plan.find('\n', last) + 1; at < plan.size();) {
+    const size_t end = plan.find('\n', at);
+    const std::string line = plan.substr(at, end - at);
+    at = end + 1;
+    if (line.size() < 6) break;
+    if (line != "    }") out += line.substr(6) + "\n";
+  }
+  return out;
+}
+
+// Ids are computed again, what all lanes share is kept once, and runs once where it can.
+TEST(Fold, WithoutState) {
+  EXPECT_EQ(turns(R"(
+    let i = gid.x;
+    var level = 0;
+    for n in 0 .. 9 { a[i] += level; level += n; barrier grid; level += 1; })"),
+            R"(
+var level : u32 = 0u32;
+for turn in 0u32 .. turns {
+  let turn_group : u32 = first + turn * step;
+  var turn_wid : u32 = turn_group;
+  if !is_row {
+    turn_wid = turn_group % num;
+  }
+  let turn_gid : u32 = turn_wid * 4u32 + lid.x;
+  let i : u32 = turn_gid;
+}
+level = 0;
+for n in 0 .. 9 {
+  for turn_2 in 0u32 .. turns {
+    let turn_group_2 : u32 = first + turn_2 * step;
+    var turn_wid_2 : u32 = turn_group_2;
+    if !is_row {
+      turn_wid_2 = turn_group_2 % num;
+    }
+    let turn_gid_2 : u32 = turn_wid_2 * 4u32 + lid.x;
+    let i_2 : u32 = turn_gid_2;
+    a[i_2] += level;
+  }
+  level += n;
+  barrier grid;
+  level += 1;
+}
+)");
+}
+
+TEST(Fold, StateInSlots) {
+  EXPECT_EQ(turns(R"(
+    var x = a[gid.x];
+    barrier grid;
+    a[gid.x + 1] = x;)"),
+            R"(
+var x : u32 = 0u32;
+for turn in 0u32 .. turns {
+  let turn_group : u32 = first + turn * step;
+  var turn_wid : u32 = turn_group;
+  if !is_row {
+    turn_wid = turn_group % num;
+  }
+  let turn_gid : u32 = turn_wid * 4u32 + lid.x;
+  let turn_lane : u32 = turn_group * 4u32 + lid.x;
+  x = a[turn_gid];
+  turn_slot[turn_lane] = x;
+}
+barrier grid;
+for turn_2 in 0u32 .. turns {
+  let turn_group_2 : u32 = first + turn_2 * step;
+  var turn_wid_2 : u32 = turn_group_2;
+  if !is_row {
+    turn_wid_2 = turn_group_2 % num;
+  }
+  let turn_gid_2 : u32 = turn_wid_2 * 4u32 + lid.x;
+  let turn_lane_2 : u32 = turn_group_2 * 4u32 + lid.x;
+  x = turn_slot[turn_lane_2];
+  a[turn_gid_2 + 1] = x;
+}
+)");
+}
+
+TEST(Fold, StateInRegisters) {
+  EXPECT_EQ(turns(R"(
+    var x = a[gid.x];
+    barrier grid;
+    a[gid.x + 1] = x;)",
+                  {.together = 2, .turns = 2}),
+            R"(
+var x : u32 = 0u32;
+var x_2 : u32 = 0u32;
+var x_3 : u32 = 0u32;
+{
+  let turn_group : u32 = first + 0u32 * step;
+  let in_group : u32 = lid.x % 4u32;
+  let turn_lid : u32 = in_group;
+  var turn_wid : u32 = turn_group;
+  if !is_row {
+    turn_wid = turn_group % num;
+  }
+  let turn_gid : u32 = turn_wid * 4u32 + turn_lid;
+  x = a[turn_gid];
+  x_2 = x;
+}
+if 1u32 < turns {
+  let turn_group_2 : u32 = first + 1u32 * step;
+  let in_group_2 : u32 = lid.x % 4u32;
+  let turn_lid_2 : u32 = in_group_2;
+  var turn_wid_2 : u32 = turn_group_2;
+  if !is_row {
+    turn_wid_2 = turn_group_2 % num;
+  }
+  let turn_gid_2 : u32 = turn_wid_2 * 4u32 + turn_lid_2;
+  x = a[turn_gid_2];
+  x_3 = x;
+}
+barrier grid;
+{
+  let turn_group_3 : u32 = first + 0u32 * step;
+  let in_group_3 : u32 = lid.x % 4u32;
+  let turn_lid_3 : u32 = in_group_3;
+  var turn_wid_3 : u32 = turn_group_3;
+  if !is_row {
+    turn_wid_3 = turn_group_3 % num;
+  }
+  let turn_gid_3 : u32 = turn_wid_3 * 4u32 + turn_lid_3;
+  x = x_2;
+  a[turn_gid_3 + 1] = x;
+}
+if 1u32 < turns {
+  let turn_group_4 : u32 = first + 1u32 * step;
+  let in_group_4 : u32 = lid.x % 4u32;
+  let turn_lid_4 : u32 = in_group_4;
+  var turn_wid_4 : u32 = turn_group_4;
+  if !is_row {
+    turn_wid_4 = turn_group_4 % num;
+  }
+  let turn_gid_4 : u32 = turn_wid_4 * 4u32 + turn_lid_4;
+  x = x_3;
+  a[turn_gid_4 + 1] = x;
+}
+)");
+}
+
+// Uniform locals that a turn changes start anew in the next one.
+TEST(Fold, UniformLocals) {
+  EXPECT_EQ(turns(R"(
+    var k = 1;
+    barrier grid;
+    if k < 3 { k += 1; a[gid.x] = k; }
+    barrier grid;
+    a[gid.x] += k;)"),
+            R"(
+var k : u32 = 0u32;
+k = 1;
+barrier grid;
+let before : u32 = k;
+for turn in 0u32 .. turns {
+  let turn_group : u32 = first + turn * step;
+  var turn_wid : u32 = turn_group;
+  if !is_row {
+    turn_wid = turn_group % num;
+  }
+  let turn_gid : u32 = turn_wid * 4u32 + lid.x;
+  k = before;
+  if k < 3 {
+    k += 1;
+    a[turn_gid] = k;
+  }
+}
+barrier grid;
+for turn_2 in 0u32 .. turns {
+  let turn_group_2 : u32 = first + turn_2 * step;
+  var turn_wid_2 : u32 = turn_group_2;
+  if !is_row {
+    turn_wid_2 = turn_group_2 % num;
+  }
+  let turn_gid_2 : u32 = turn_wid_2 * 4u32 + lid.x;
+  a[turn_gid_2] += k;
+}
+)");
+}
+
+// Votes are cast by those who see that nobody has.
+TEST(Fold, EndedLanes) {
+  EXPECT_EQ(turns(R"(
+    if gid.x > 5 { return; }
+    barrier grid;
+    a[gid.x] = 1;)",
+                  {.together = 4}),
+            R"(
+var live : bool = false;
+var meeting_round : u32 = 0u32;
+for turn in 0u32 .. turns {
+  let turn_group : u32 = first + turn * step;
+  let in_group : u32 = lid.x % 4u32;
+  let turn_lid : u32 = in_group;
+  var turn_wid : u32 = turn_group;
+  if !is_row {
+    turn_wid = turn_group % num;
+  }
+  let turn_gid : u32 = turn_wid * 4u32 + turn_lid;
+  let turn_lane : u32 = turn_group * 4u32 + in_group;
+  let lane : u32 = turn_lane;
+  live = true;
+  meeting_round = 0u32;
+  var group_round : u32 = 0u32;
+  if live {
+    if turn_gid > 5 {
+      mask[lane] = 1u32;
+      live = false;
+    }
+  }
+  if live {
+    if meeting[0u32 + meeting_round] == 0u32 {
+      atomic_store(meeting[0u32 + meeting_round], 1u32);
+    }
+  }
+  if lane == 0u32 {
+    atomic_store(meeting[0u32 + select(meeting_round == 2u32, 0u32, meeting_round + 1u32)],
+        0u32);
+  }
+  turn_slot[turn_lane] = live;
+}
+barrier grid;
+if meeting[0u32 + meeting_round] == 0u32 {
+  return;
+}
+meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
+for turn_2 in 0u32 .. turns {
+  let turn_group_2 : u32 = first + turn_2 * step;
+  let in_group_2 : u32 = lid.x % 4u32;
+  let turn_lid_2 : u32 = in_group_2;
+  var turn_wid_2 : u32 = turn_group_2;
+  if !is_row {
+    turn_wid_2 = turn_group_2 % num;
+  }
+  let turn_gid_2 : u32 = turn_wid_2 * 4u32 + turn_lid_2;
+  let turn_lane_2 : u32 = turn_group_2 * 4u32 + in_group_2;
+  live = turn_slot[turn_lane_2];
+  if live {
+    a[turn_gid_2] = 1;
+  }
+  if live {
+    if control[0u32] == 0u32 {
+      atomic_store(control[0u32], 1u32);
+    }
+  }
+}
+)");
+}
+
+// Lanes that meet in their workgroup have a block for themselves; shared memory comes and goes.
+TEST(Fold, SharedMemory) {
+  EXPECT_EQ(turns(R"(
+    s[lid.x] = a[gid.x];
+    barrier grid;
+    a[gid.x] = s[3 - lid.x];)",
+                  {.together = 4}),
+            R"(
+for turn in 0u32 .. turns {
+  let turn_group : u32 = first + turn * step;
+  var turn_wid : u32 = turn_group;
+  if !is_row {
+    turn_wid = turn_group % num;
+  }
+  let turn_gid : u32 = turn_wid * 4u32 + lid.x;
+  for i in lid.x .. 4u32 step 4u32 {
+    s[i] = kept_s[turn_group as u64 * 4u64 + i as u64];
+  }
+  barrier workgroup;
+  s[lid.x] = a[turn_gid];
+  barrier workgroup;
+  for i_2 in lid.x .. 4u32 step 4u32 {
+    kept_s[turn_group as u64 * 4u64 + i_2 as u64] = s[i_2];
+  }
+  barrier workgroup;
+}
+barrier grid;
+for turn_2 in 0u32 .. turns {
+  let turn_group_2 : u32 = first + turn_2 * step;
+  var turn_wid_2 : u32 = turn_group_2;
+  if !is_row {
+    turn_wid_2 = turn_group_2 % num;
+  }
+  let turn_gid_2 : u32 = turn_wid_2 * 4u32 + lid.x;
+  for i_3 in lid.x .. 4u32 step 4u32 {
+    s[i_3] = kept_s[turn_group_2 as u64 * 4u64 + i_3 as u64];
+  }
+  barrier workgroup;
+  a[turn_gid_2] = s[3 - lid.x];
+  barrier workgroup;
+  for i_4 in lid.x .. 4u32 step 4u32 {
+    kept_s[turn_group_2 as u64 * 4u64 + i_4 as u64] = s[i_4];
+  }
+  barrier workgroup;
+}
+)");
+}
+
+// These have a launch for each segment.
+TEST(Fold, NotFolded) {
+  for (const char* const body : {
+           "async copy(1, s, 0, a, 0, 4); wait(1); barrier grid; a[gid.x] = s[0];",
+           "if gid.x > 5 { return; } barrier grid; a[gid.x] = subgroup_add(1u32);",
+       })
+    EXPECT_THAT(folded(body), Not(HasSubstr("side by side"))) << body;
+  EXPECT_THAT(planned("program p { workgroup 4; inout a : u32[]; barrier grid; a[gid.x] = 1; }",
+                      {.route = Route::Virtual, .checked = true}),
+              Not(HasSubstr("side by side")));
+}
+
+TEST(Fold, Blocks) {
+  Segment segment;
+  segment.folds = 4;
+  EXPECT_EQ(blocks_of(segment, 1000, 64), 64U);
+  EXPECT_EQ(blocks_of(segment, 100, 64), 25U);  // each of them has a first turn
+  EXPECT_EQ(blocks_of(segment, 3, 64), 0U);
+  EXPECT_EQ(blocks_of(segment, 100, 0), 0U);
+  segment.turns = 2;
+  EXPECT_EQ(blocks_of(segment, 100, 64), 13U);
+  EXPECT_EQ(blocks_of(segment, 1000, 64), 0U);
+}
+
+}  // namespace
+}  // namespace vyre::plan
