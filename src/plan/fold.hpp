@@ -100,6 +100,8 @@ class Folder {
   [[nodiscard]] Home home(ir::LocalId local) const;
   struct Mentioned;
   Mentioned mentioned_in(std::span<const ir::StmtId> items) const;
+  // Whether what a local held before does not matter to the statements.
+  [[nodiscard]] bool assigns_first(std::span<const ir::StmtId> items, ir::LocalId local) const;
   // One turn: that of the loop, or the one of this number. `before`: uniform locals as they were.
   void turn(std::span<const ir::StmtId> items, std::optional<uint32_t> written,
             std::map<uint32_t, ir::LocalId>& before, StmtList& outside, StmtList& out);

@@ -272,6 +272,22 @@ Folder::Mentioned Folder::mentioned_in(std::span<const StmtId> items) const {
   return m;
 }
 
+bool Folder::assigns_first(std::span<const StmtId> items, LocalId local) const {
+  for (const StmtId id : items) {
+    const Mentioned mentioned = mentioned_in({&id, 1});
+    if (!mentioned.locals.contains(local.value)) continue;
+    const auto* assign = std::get_if<Assign>(&d_.p[id]);
+    if (assign == nullptr || assign->op || !(assign->local == local)) return false;
+    bool reads = false;
+    for_each_expr(d_.p, assign->value, [&](ExprId e) {
+      const auto* ref = std::get_if<LocalRef>(&d_.p[e]);
+      reads = reads || (ref != nullptr && ref->local == local);
+    });
+    return !reads;
+  }
+  return false;
+}
+
 void Folder::turn(std::span<const StmtId> items, std::optional<uint32_t> written,
                   std::map<uint32_t, LocalId>& before, StmtList& outside, StmtList& out) {
   in_turn_ = true;
@@ -295,7 +311,7 @@ void Folder::turn(std::span<const StmtId> items, std::optional<uint32_t> written
         }
         break;
       case Home::Slot:
-        if (!u.declared) load_slot(local, written, restored);
+        if (!u.declared && !assigns_first(items, local)) load_slot(local, written, restored);
         if (u.written && !mutated(Mutation::FoldNotSaved)) save_slot(local, written, saved);
         break;
       case Home::Inside:
