@@ -240,6 +240,16 @@ StmtId Draft::barrier(Scope scope) {
   return stmt(Barrier{scope}, {}, scope == Scope::Grid ? Level::Grid : Level::Workgroup);
 }
 
+StmtId Draft::over_array(LocalId array, const std::function<StmtList(LocalId)>& each) {
+  const LocalId k = local(Local::Kind::For, "k", Type::U32, Level::Grid);
+  For loop;
+  loop.variable = k;
+  loop.first = number(0);
+  loop.last = number(c.array_counts[array.index()]);
+  loop.body = block(each(k));
+  return stmt(loop, {}, Level::Grid);
+}
+
 LocalId Draft::capture(ExprId value, std::string_view name, Level level, StmtList& out) {
   const LocalId l = local(Local::Kind::Let, name, type_of(value), level);
   out.push_back(stmt(Let{l, value}, p.loc(value), level));

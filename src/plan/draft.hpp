@@ -71,6 +71,8 @@ class Draft {
   ir::StmtId atomic(ir::AtomicOp op, ir::Memory memory, ir::ExprId index, ir::ExprId value);
   ir::StmtId when(ir::ExprId condition, const StmtList& then, const StmtList& otherwise = {});
   ir::StmtId barrier(ir::Scope scope);
+  // `for` all elements of a private array.
+  ir::StmtId over_array(ir::LocalId array, const std::function<StmtList(ir::LocalId)>& each);
   ir::Block block(const StmtList& items) { return p.add_block(items); }
   // A new immutable local that holds the value; the statement goes to `out`.
   ir::LocalId capture(ir::ExprId value, std::string_view name, Level level, StmtList& out);

@@ -110,16 +110,6 @@ void Edges::store_words(LocalId local, LocalId k, StmtList& out) {
   }
 }
 
-StmtId Edges::over_array(LocalId array, const std::function<StmtList(LocalId)>& each) {
-  const LocalId k = d_.local(Local::Kind::For, "k", Type::U32, Level::Grid);
-  For loop;
-  loop.variable = k;
-  loop.first = d_.number(0);
-  loop.last = d_.number(d_.c.array_counts[array.index()]);
-  loop.body = d_.block(each(k));
-  return d_.stmt(loop, {}, Level::Grid);
-}
-
 // ---- the start
 
 void Edges::find_mentioned() {
@@ -185,7 +175,7 @@ void Edges::restore(LocalId local, StmtList& out) {
   if (const auto slot = homes_.slot.find(i); slot != homes_.slot.end()) {
     const Memory memory = Memory::of(h_.slots[slot->second]);
     if (array)
-      out.push_back(over_array(local, [&](LocalId k) {
+      out.push_back(d_.over_array(local, [&](LocalId k) {
         return StmtList{
             d_.store(Memory::of(local), d_.ref(k), d_.load(memory, slot_index(k), true))};
       }));
@@ -194,7 +184,7 @@ void Edges::restore(LocalId local, StmtList& out) {
     return;
   }
   if (array)
-    out.push_back(over_array(local, [&](LocalId k) {
+    out.push_back(d_.over_array(local, [&](LocalId k) {
       return StmtList{d_.store(Memory::of(local), d_.ref(k), load_words(local, k))};
     }));
   else
@@ -246,7 +236,7 @@ void Edges::save(const LiveSet& values, StmtList& out) {
     if (!(homes_.frame.contains(i) ? swaps_frame_ : swaps_group_frame_)) return;
     StmtList stores;
     if (d_.c.array_counts[i] != 0)
-      stores.push_back(over_array(local, [&](LocalId k) {
+      stores.push_back(d_.over_array(local, [&](LocalId k) {
         StmtList each;
         store_words(local, k, each);
         return each;
@@ -267,7 +257,7 @@ void Edges::save_to_slot(LocalId local, BufferId slot, uint32_t& dropped, StmtLi
     return;
   }
   if (mutated(Mutation::DropArray)) return;
-  out.push_back(over_array(local, [&](LocalId k) {
+  out.push_back(d_.over_array(local, [&](LocalId k) {
     return StmtList{d_.store(memory, slot_index(k), d_.load(Memory::of(local), d_.ref(k), true))};
   }));
 }
@@ -289,7 +279,7 @@ void Edges::carry_group_frame(StmtList& out) {
       copy({}, copies);
       continue;
     }
-    copies.push_back(over_array(local, [&](LocalId k) {
+    copies.push_back(d_.over_array(local, [&](LocalId k) {
       StmtList each;
       copy(k, each);
       return each;

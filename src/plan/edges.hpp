@@ -57,7 +57,6 @@ class Edges {
   ir::ExprId load_words(ir::LocalId local, ir::LocalId k);
   void store_words(ir::LocalId local, ir::LocalId k, StmtList& out);
   ir::ExprId slot_index(ir::LocalId k);
-  ir::StmtId over_array(ir::LocalId array, const std::function<StmtList(ir::LocalId)>& each);
 
   [[nodiscard]] bool writes(const std::map<uint32_t, uint32_t>& homes) const;
   [[nodiscard]] bool needs(uint32_t i) const;  // the local of that number

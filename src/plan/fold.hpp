@@ -108,7 +108,6 @@ class Folder {
   void load_slot(ir::LocalId local, std::optional<uint32_t> written, StmtList& out);
   void save_slot(ir::LocalId local, std::optional<uint32_t> written, StmtList& out);
   void copy_shared(ir::BufferId buffer, bool save, StmtList& out);
-  ir::StmtId over_array(ir::LocalId array, const std::function<StmtList(ir::LocalId)>& each);
   ir::ExprId slot_index(ir::LocalId element);
   StmtList ids();
   StmtList start();
