@@ -1,176 +1,137 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same work by hand in CUDA C++:
-//   nvcc -O3 -arch=native -shared -Xcompiler -fPIC -o libvyre_cuda_peers.so peers.cu
-#include <cooperative_groups.h>
-#include <cstdio>
-#include <cstdlib>
-#include <cub/cub.cuh>
+// Memory, timers, graphs, and the list of all runs.
+#include <cstring>
 
-#include "peers.hpp"
+#include "peers.cuh"
 
+namespace peers {
 namespace {
 
-void must(cudaError_t status) {
-  if (status == cudaSuccess) return;
-  std::fprintf(stderr, "peers.cu: %s\n", cudaGetErrorString(status));
-  std::abort();
+bool timers = false;
+cudaEvent_t first_event = nullptr;
+cudaEvent_t last_event = nullptr;
+
+// Captures what `record` launches into `graph`.
+void capture(cudaGraph_t graph, const std::function<void()>& record) {
+  must(cudaStreamBeginCaptureToGraph(stream(), graph, nullptr, nullptr, 0,
+                                     cudaStreamCaptureModeThreadLocal));
+  record();
+  must(cudaStreamEndCapture(stream(), &graph));
+}
+cudaGraphExec_t instantiate(cudaGraph_t graph) {
+  cudaGraphExec_t exec = nullptr;
+  must(cudaGraphInstantiate(&exec, graph, 0));
+  must(cudaGraphDestroy(graph));
+  return exec;
+}
+
+}  // namespace
+
+cudaStream_t stream() {
+  static const cudaStream_t kStream = [] {
+    cudaStream_t made = nullptr;
+    must(cudaStreamCreate(&made));
+    return made;
+  }();
+  return kStream;
+}
+void begin() {
+  if (timers) must(cudaEventRecord(first_event, stream()));
 }
 void done() {
   must(cudaGetLastError());
-  must(cudaStreamSynchronize(nullptr));
+  if (timers) must(cudaEventRecord(last_event, stream()));
+  must(cudaStreamSynchronize(stream()));
 }
-
-__global__ void scale_add_one(const uint32_t* a, const uint32_t* b, uint32_t* o, uint32_t n) {
-  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) o[i] = a[i] * 2 + b[i];
-}
-__global__ void scale_add_four(const uint4* a, const uint4* b, uint4* o, uint32_t n) {
-  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i * 4 + 4 <= n) {
-    const uint4 x = a[i];
-    const uint4 y = b[i];
-    o[i] = {x.x * 2 + y.x, x.y * 2 + y.y, x.z * 2 + y.z, x.w * 2 + y.w};
-    return;
-  }
-  for (uint32_t k = i * 4; k < n; ++k)
-    reinterpret_cast<uint32_t*>(o)[k] = reinterpret_cast<const uint32_t*>(a)[k] * 2 +
-                                        reinterpret_cast<const uint32_t*>(b)[k];
-}
-__global__ void widen_one(const uint8_t* a, uint32_t* o, uint32_t n) {
-  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) o[i] = a[i];
-}
-__global__ void stencil_one(const float* a, float* o, uint32_t w, uint32_t h) {
-  const uint32_t x = blockIdx.x * blockDim.x + threadIdx.x;
-  const uint32_t y = blockIdx.y;
-  if (x > 0 && x < w - 1 && y > 0 && y < h - 1) {
-    const uint32_t i = y * w + x;
-    o[i] = __fmul_rn(0.25f, __fadd_rn(__fadd_rn(a[i - w], a[i + w]), __fadd_rn(a[i - 1], a[i + 1])));
-  }
-}
-__global__ void barrier_passes(uint32_t passes) {
-  const auto grid = cooperative_groups::this_grid();
-  for (uint32_t i = 0; i < passes; ++i) grid.sync();
-}
-__global__ void one_pass(uint32_t* flag, uint32_t pass) {
-  if (blockIdx.x == 0 && threadIdx.x == 0) *flag = pass + 1;
-}
-__global__ void small(uint32_t* d) {
-  d[threadIdx.x] = d[threadIdx.x] * 2 + 1;
-}
-__global__ void bfs_start(uint32_t* depth, uint32_t nodes, uint32_t start) {
-  const uint32_t v = blockIdx.x * blockDim.x + threadIdx.x;
-  if (v < nodes) depth[v] = v == start ? 0 : 0xFFFFFFFFu;
-}
-__global__ void bfs_level(const uint32_t* row, const uint32_t* col, uint32_t* depth, uint32_t nodes,
-                          uint32_t level, uint32_t* changed) {
-  const uint32_t v = blockIdx.x * blockDim.x + threadIdx.x;
-  if (v >= nodes || depth[v] != level) return;
-  for (uint32_t e = row[v]; e < row[v + 1]; ++e)
-    if (depth[col[e]] > level + 1 && atomicMin(&depth[col[e]], level + 1) > level + 1) *changed = 1;
-}
-
-uint32_t blocks_for(uint64_t n) { return static_cast<uint32_t>((n + 255) / 256); }
 
 void* allocate(size_t bytes) {
   void* d = nullptr;
   if (cudaMalloc(&d, bytes) != cudaSuccess) return nullptr;
   must(cudaMemset(d, 0, bytes));
+  must(cudaDeviceSynchronize());
   return d;
 }
-void release(void* d) { must(cudaFree(d)); }
+
+cudaGraphExec_t graph_of(const std::function<void()>& record) {
+  cudaGraph_t graph = nullptr;
+  must(cudaGraphCreate(&graph, 0));
+  capture(graph, record);
+  return instantiate(graph);
+}
+
+cudaGraphExec_t while_graph(const std::function<void(cudaGraphConditionalHandle)>& record) {
+  cudaGraph_t graph = nullptr;
+  must(cudaGraphCreate(&graph, 0));
+  cudaGraphConditionalHandle handle = 0;
+  must(cudaGraphConditionalHandleCreate(&handle, graph, 1, cudaGraphCondAssignDefault));
+  cudaGraphNodeParams parameters{};
+  parameters.type = cudaGraphNodeTypeConditional;
+  parameters.conditional.handle = handle;
+  parameters.conditional.type = cudaGraphCondTypeWhile;
+  parameters.conditional.size = 1;
+  cudaGraphNode_t node = nullptr;
+#if CUDART_VERSION >= 13000
+  must(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters));
+#else
+  must(cudaGraphAddNode(&node, graph, nullptr, 0, &parameters));
+#endif
+  capture(parameters.conditional.phGraph_out[0], [&] { record(handle); });
+  return instantiate(graph);
+}
+
+}  // namespace peers
+
+namespace {
+
+using peers::must;
+
+void release(void* d) {
+  must(cudaFree(d));
+}
 void upload(void* d, const void* host, size_t bytes) {
   must(cudaMemcpy(d, host, bytes, cudaMemcpyHostToDevice));
 }
 void download(void* host, const void* d, size_t bytes) {
   must(cudaMemcpy(host, d, bytes, cudaMemcpyDeviceToHost));
 }
-void scale_add(const uint32_t* a, const uint32_t* b, uint32_t* o, uint32_t n) {
-  scale_add_one<<<blocks_for(n), 256>>>(a, b, o, n);
-  done();
+VyreCudaRun find(const char* name) {
+  for (const peers::List& list :
+       {peers::stream_runs(), peers::pass_runs(), peers::dispatch_runs(), peers::graph_runs(),
+        peers::cub_runs(), peers::corpus_runs(), peers::tuned_runs()})
+    for (size_t i = 0; i < list.count; ++i)
+      if (std::strcmp(list.first[i].name, name) == 0) return list.first[i].run;
+  return nullptr;
 }
-void scale_add4(const uint32_t* a, const uint32_t* b, uint32_t* o, uint32_t n) {
-  scale_add_four<<<blocks_for((uint64_t{n} + 3) / 4), 256>>>(
-      reinterpret_cast<const uint4*>(a), reinterpret_cast<const uint4*>(b),
-      reinterpret_cast<uint4*>(o), n);
-  done();
-}
-void copy(void* to, const void* from, size_t bytes) {
-  must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice));
-  done();
-}
-void widen(const uint8_t* a, uint32_t* o, uint32_t n) {
-  widen_one<<<blocks_for(n), 256>>>(a, o, n);
-  done();
-}
-void stencil(const float* a, float* o, uint32_t w, uint32_t h) {
-  stencil_one<<<dim3(blocks_for(w), h), 256>>>(a, o, w, h);
-  done();
-}
-void barriers(uint32_t blocks, uint32_t threads, uint32_t passes) {
-  void* arguments[] = {&passes};
-  must(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(barrier_passes), blocks, threads,
-                                   arguments));
-  done();
-}
-void host_passes(uint32_t blocks, uint32_t threads, uint32_t passes) {
-  static uint32_t* flag = static_cast<uint32_t*>(allocate(4));
-  static uint32_t* seen = nullptr;
-  if (seen == nullptr) must(cudaMallocHost(&seen, 4));
-  for (uint32_t i = 0; i < passes; ++i) {
-    must(cudaMemsetAsync(flag, 0, 4));
-    one_pass<<<blocks, threads>>>(flag, i);
-    must(cudaMemcpyAsync(seen, flag, 4, cudaMemcpyDeviceToHost));
-    must(cudaStreamSynchronize(nullptr));
-    if (*seen == 0) return;
+void set_timers(int on) {
+  if (peers::first_event == nullptr) {
+    must(cudaEventCreate(&peers::first_event));
+    must(cudaEventCreate(&peers::last_event));
   }
+  peers::timers = on != 0;
 }
-void launch(uint32_t* d) {
-  small<<<1, 64>>>(d);
-  done();
-}
-void launch_many(uint32_t* d) {
-  for (int i = 0; i < 100; ++i) small<<<1, 64>>>(d);
-  done();
-}
-void sum(const uint32_t* d, uint32_t* total, uint32_t n) {
-  static void* room = nullptr;
-  static size_t bytes = 0;
-  size_t needed = 0;
-  must(cub::DeviceReduce::Sum(nullptr, needed, d, total, n));
-  if (needed > bytes) {
-    must(cudaFree(room));
-    must(cudaMalloc(&room, needed));
-    bytes = needed;
-  }
-  must(cub::DeviceReduce::Sum(room, needed, d, total, n));
-  done();
-}
-void bfs(const uint32_t* row, const uint32_t* col, uint32_t* depth, uint32_t nodes, uint32_t start) {
-  static uint32_t* changed = static_cast<uint32_t*>(allocate(4));
-  static uint32_t* seen = nullptr;
-  if (seen == nullptr) must(cudaMallocHost(&seen, 4));
-  bfs_start<<<blocks_for(nodes), 256>>>(depth, nodes, start);
-  for (uint32_t level = 0;; ++level) {
-    must(cudaMemsetAsync(changed, 0, 4));
-    bfs_level<<<blocks_for(nodes), 256>>>(row, col, depth, nodes, level, changed);
-    must(cudaMemcpyAsync(seen, changed, 4, cudaMemcpyDeviceToHost));
-    must(cudaStreamSynchronize(nullptr));
-    if (*seen == 0) return;
-  }
+double device_ns() {
+  float ms = 0;
+  must(cudaEventElapsedTime(&ms, peers::first_event, peers::last_event));
+  return static_cast<double>(ms) * 1e6;
 }
 
 constexpr VyreCudaPeers kPeers = {
-    .allocate = allocate,     .release = release,
-    .upload = upload,         .download = download,
-    .scale_add = scale_add,   .scale_add4 = scale_add4,
-    .copy = copy,             .widen = widen,
-    .stencil = stencil,       .barriers = barriers,
-    .host_passes = host_passes, .launch = launch,
-    .launch_many = launch_many, .sum = sum,
-    .bfs = bfs,
+    .allocate = peers::allocate,
+    .release = release,
+    .upload = upload,
+    .download = download,
+    .find = find,
+    .set_timers = set_timers,
+    .device_ns = device_ns,
+    .make_context = peers::make_context,
+    .why_no_compiler = peers::why_no_compiler,
+    .compile = peers::compile,
+    .drop = peers::drop,
+    .run_code = peers::run_code,
 };
 
 }  // namespace
 
-extern "C" const VyreCudaPeers* vyre_cuda_peers() { return &kPeers; }
+extern "C" const VyreCudaPeers* vyre_cuda_peers() {
+  return &kPeers;
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What peers.cu offers, as plain C functions in a library of its own, so that only nvcc has to see
-// it. Everything blocks until the GPU is done. Pointers `d*` are addresses of the GPU.
+// What peers*.cu offer, as plain C functions in a library of its own, so that only nvcc has to see
+// them. Everything blocks until the GPU is done. Pointers `d*` are addresses of the GPU.
 #pragma once
 
 #include <cstddef>
@@ -8,30 +8,37 @@
 
 extern "C" {
 
+// Something that a peer does: with buffers of the GPU and numbers whose meaning is its own.
+using VyreCudaRun = void (*)(void* const* d, const uint32_t* numbers);
+
 struct VyreCudaPeers {
   void* (*allocate)(size_t bytes);  // zeros; null: no memory
   void (*release)(void* d);
   void (*upload)(void* d, const void* host, size_t bytes);
   void (*download)(void* host, const void* d, size_t bytes);
 
-  // Streams of elements: one lane per thread, and four with 16-byte accesses.
-  void (*scale_add)(const uint32_t* da, const uint32_t* db, uint32_t* d_o, uint32_t n);
-  void (*scale_add4)(const uint32_t* da, const uint32_t* db, uint32_t* d_o, uint32_t n);
-  void (*copy)(void* d_to, const void* d_from, size_t bytes);
-  void (*widen)(const uint8_t* da, uint32_t* d_o, uint32_t n);
-  void (*stencil)(const float* da, float* d_o, uint32_t width, uint32_t height);
+  VyreCudaRun (*find)(const char* name);  // null: there is none
+  // With timers on, how long the GPU took for the last run.
+  void (*set_timers)(int on);
+  double (*device_ns)();
 
-  // Barriers and passes.
-  void (*barriers)(uint32_t blocks, uint32_t threads, uint32_t passes);  // cooperative groups
-  void (*host_passes)(uint32_t blocks, uint32_t threads, uint32_t passes);
-
-  void (*launch)(uint32_t* d);       // one small kernel
-  void (*launch_many)(uint32_t* d);  // a hundred, no wait in between
-
-  void (*sum)(const uint32_t* d, uint32_t* d_total, uint32_t n);  // CUB
-  // Level by level with a flag that the host reads; what vyre runs as one launch.
-  void (*bfs)(const uint32_t* d_row, const uint32_t* d_col, uint32_t* d_depth, uint32_t nodes,
-              uint32_t start);
+  // From a source to a result. `why_no_compiler` is null where libnvrtc is there.
+  void (*make_context)();
+  const char* (*why_no_compiler)();
+  // To a CUDA binary or to PTX; the size of it, 0 if it does not compile. `*code` is freed by
+  // `drop`.
+  size_t (*compile)(const char* source, int to_binary, char** code);
+  void (*drop)(char* code);
+  // Loads code, uploads a and b, runs `kernel(a, b, o, n)`, brings o back.
+  struct Call {
+    const char* kernel;
+    const void *a, *b;
+    void* o;
+    size_t bytes;  // of each of them
+    uint32_t n;
+    uint32_t grid[2], block[2];
+  };
+  void (*run_code)(const void* code, const Call* call);
 };
 
 // What nvcc's library exports.

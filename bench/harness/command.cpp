@@ -11,13 +11,14 @@
 namespace vyre::bench {
 
 int run_rows(int argc, char** argv, const char* program, const char* about, const char* device_id,
-             std::span<const RowGroup> groups) {
+             std::span<const RowGroup> groups, double settle_ns) {
   Options options;
+  options.settle_ns = settle_ns;
   options.device = device_id;
   CLI::App app(about, program);
   std::vector<std::string> ids;
   for (const RowGroup& group : groups) ids.emplace_back(group.id);
-  app.add_option("--only", options.only, "rows to measure, by their ids")
+  app.add_option("--only,--filter", options.only, "rows to measure, by their ids")
       ->delimiter(',')
       ->check(CLI::IsMember(ids));
   app.add_flag("--quick", options.quick, "tiny sizes, three repetitions: whether it all runs");

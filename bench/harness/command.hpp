@@ -16,6 +16,6 @@ struct RowGroup {
 
 // The exit code: 1 if a case failed or results differ, that of the error if there is no device.
 int run_rows(int argc, char** argv, const char* program, const char* about, const char* device,
-             std::span<const RowGroup> groups);
+             std::span<const RowGroup> groups, double settle_ns = Options{}.settle_ns);
 
 }  // namespace vyre::bench

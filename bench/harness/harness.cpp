@@ -15,9 +15,8 @@ namespace {
 
 // Runtimes let their threads spin for a while after a region (libgomp for about 4 ms). On a
 // machine with few cores these would run beside the other side, so each side starts when they have
-// parked.
-constexpr auto kSettle = std::chrono::milliseconds(10);
-constexpr auto kSettleQuick = std::chrono::milliseconds(1);
+// parked (Options::settle_ns).
+constexpr double kSettleQuickNs = 1e6;
 // A sample of short calls takes about this long.
 constexpr double kSampleNs = 3e6;
 constexpr double kSampleQuickNs = 1e5;
@@ -25,10 +24,12 @@ constexpr double kLongSample = 2;  // so many times longer and it ends before al
 constexpr double kWarmNs = 2e8;    // up to here a call is repeated before it is timed
 constexpr double kSlowNs = 1e9;    // from here on five repetitions
 
-double time_of(const std::function<void()>& run) {
-  const double start = now_ns();
+using Clock = std::function<double()>;
+
+double time_of(const std::function<void()>& run, const Clock& clock) {
+  const double start = clock();
   run();
-  return now_ns() - start;
+  return clock() - start;
 }
 
 Sample summary(std::vector<double> times) {
@@ -37,11 +38,15 @@ Sample summary(std::vector<double> times) {
   const double median = n % 2 == 1 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
   return {median, times.front(), static_cast<uint32_t>(n)};
 }
+Sample summary_or_none(const std::vector<double>& times) {
+  return times.empty() ? Sample{} : summary(times);
+}
 
 bool is_met(const Row& row) {
   switch (row.goal.kind) {
     case Goal::Kind::None: return false;
     case Goal::Kind::Ratio: return row.ratio >= row.goal.value;
+    case Goal::Kind::DeviceRatio: return row.device_ratio >= row.goal.value;
     case Goal::Kind::Over: return row.ours.median_ns - row.theirs.median_ns <= row.goal.value;
     case Goal::Kind::AtMost: return row.ours.median_ns <= row.goal.value;
   }
@@ -53,18 +58,20 @@ struct Side {
   size_t calls = 1;
   bool warm = false;
   std::vector<double> times{};
+  std::function<double()> device{};
+  std::vector<double> device_times{};
 };
 
 // How many calls there are is guessed from one of them, which may have been lucky: on a machine
 // that others use a call can take a hundred times longer. So a sample also ends by the clock, which
 // is looked at ever more rarely, since short calls would feel it.
-double time_per_call(const Side& side, double most_ns) {
-  const double start = now_ns();
+double time_per_call(const Side& side, double most_ns, const Clock& clock) {
+  const double start = clock();
   double taken = 0;
   size_t done = 0;
   for (size_t next_look = 1; done < side.calls && taken < most_ns; next_look *= 2) {
     for (; done < std::min(next_look, side.calls); ++done) side.run();
-    taken = now_ns() - start;
+    taken = clock() - start;
   }
   return taken / static_cast<double>(done);
 }
@@ -116,48 +123,61 @@ std::vector<Row> Bench::measure(Case& c) {
   std::vector<Agreement> agreements;
   std::vector<Row> rows;
 
+  const Clock clock = c.clock ? c.clock : Clock(now_ns);
   std::string failure;
   double slowest = 0;
   const double sample_ns = quick() ? kSampleQuickNs : std::max(kSampleNs, c.sample_ns);
-  const auto prepare = [&](const std::function<void()>& run, double first) {
+  const auto prepare = [&](const std::function<void()>& run, const std::function<double()>& device,
+                           double first) {
     // The first call of a warm case also pays for threads and page faults.
-    const double again = c.one_call || first > kSlowNs ? first : time_of(run);
+    const double again = c.one_call || first > kSlowNs ? first : time_of(run, clock);
     slowest = std::max(slowest, again);
     Side side{run};
+    side.device = device;
     side.warm = !c.one_call && again < kWarmNs;
     if (!c.one_call)
       side.calls = static_cast<size_t>(std::clamp(sample_ns / std::max(again, 1.0), 1.0, 1e6));
     sides.push_back(std::move(side));
   };
 
-  if (options_.peers_only) c.ours = [] {};
+  if (options_.peers_only) {
+    c.ours = [] {};
+    c.device = nullptr;
+  }
   std::vector<double> first_calls;
   try {
-    first_calls.push_back(time_of(c.ours));
+    first_calls.push_back(time_of(c.ours, clock));
   } catch (const Failed& e) {
     failure = e.what();
   }
   for (const Peer& peer : c.peers) {
     if (!peer.unavailable.empty() || !failure.empty()) continue;
     if (peer.reset) peer.reset();
-    first_calls.push_back(time_of(peer.run));
+    first_calls.push_back(time_of(peer.run, clock));
     const bool compare = peer.compare && !options_.peers_only;
     agreements.push_back(compare ? peer.compare() : Agreement{});
     peers.push_back(&peer);
   }
   if (failure.empty()) {
-    prepare(c.ours, first_calls[0]);
-    for (size_t i = 0; i < peers.size(); ++i) prepare(peers[i]->run, first_calls[i + 1]);
+    prepare(c.ours, c.device, first_calls[0]);
+    for (size_t i = 0; i < peers.size(); ++i)
+      prepare(peers[i]->run, peers[i]->device, first_calls[i + 1]);
     uint32_t repetitions = c.repetitions != 0 ? c.repetitions : options_.repetitions;
     if (slowest > kSlowNs) repetitions = std::min(repetitions, 5u);
     if (quick()) repetitions = std::min(repetitions, 3u);
+    const double settle_ns =
+        quick() ? std::min(kSettleQuickNs, options_.settle_ns) : options_.settle_ns;
     for (uint32_t r = 0; r < repetitions; ++r) {
       for (Side& side : sides) {
-        std::this_thread::sleep_for(quick() ? kSettleQuick : kSettle);
+        std::this_thread::sleep_for(std::chrono::nanoseconds(static_cast<int64_t>(settle_ns)));
         if (side.warm) side.run();  // threads are awake and caches warm again
-        side.times.push_back(time_per_call(side, kLongSample * sample_ns) / c.per);
+        side.times.push_back(time_per_call(side, kLongSample * sample_ns, clock) / c.per);
       }
     }
+    for (uint32_t r = 0; r < repetitions; ++r)
+      for (Side& side : sides)
+        if (const double ns = side.device ? side.device() : 0; ns > 0)
+          side.device_times.push_back(ns / c.per);
   }
 
   // One row per name, for the fastest variant.
@@ -170,7 +190,10 @@ std::vector<Row> Bench::measure(Case& c) {
     row.workload = c.workload;
     row.peer = name;
     row.failure = failure;
-    if (failure.empty() && !options_.peers_only) row.ours = summary(sides[0].times);
+    if (failure.empty() && !options_.peers_only) {
+      row.ours = summary(sides[0].times);
+      row.ours_device = summary_or_none(sides[0].device_times);
+    }
     bool all_equal = true;
     std::string differs;
     for (size_t i = 0; i < peers.size(); ++i) {
@@ -183,6 +206,7 @@ std::vector<Row> Bench::measure(Case& c) {
       }
       if (row.theirs.repetitions != 0 && theirs.median_ns >= row.theirs.median_ns) continue;
       row.theirs = theirs;
+      row.theirs_device = summary_or_none(sides[i + 1].device_times);
       row.variant = peers[i]->variant;
       row.agreement = agreements[i];
       row.compared = compared;
@@ -195,8 +219,17 @@ std::vector<Row> Bench::measure(Case& c) {
     }
     const bool both = row.theirs.repetitions != 0 && row.ours.repetitions != 0;
     if (both) row.ratio = row.theirs.median_ns / row.ours.median_ns;
-    const bool absolute = row.goal.kind == Goal::Kind::AtMost && row.ours.repetitions != 0;
-    row.judged = (both || absolute) && row.goal.kind != Goal::Kind::None && !quick();
+    const bool both_devices =
+        row.theirs_device.repetitions != 0 && row.ours_device.repetitions != 0;
+    if (both_devices) row.device_ratio = row.theirs_device.median_ns / row.ours_device.median_ns;
+    switch (row.goal.kind) {
+      case Goal::Kind::None: break;
+      case Goal::Kind::Ratio:
+      case Goal::Kind::Over: row.judged = both; break;
+      case Goal::Kind::DeviceRatio: row.judged = both_devices; break;
+      case Goal::Kind::AtMost: row.judged = row.ours.repetitions != 0; break;
+    }
+    if (quick()) row.judged = false;
     rows.push_back(std::move(row));
   }
   return rows;
@@ -265,6 +298,19 @@ void Ours::run() {
   if (!bound_) bind();
   report_ =
       must(pipeline_.dispatch_into({.inputs = inputs_, .outputs = outputs_}, slots_, config_));
+}
+
+double Ours::device_ns() {
+  Trace trace;
+  device_.set_trace(&trace);
+  try {
+    run();
+  } catch (...) {
+    device_.set_trace(nullptr);
+    throw;
+  }
+  device_.set_trace(nullptr);
+  return static_cast<double>(report_.timings.device_ns.value_or(0));
 }
 
 // ---- comparing

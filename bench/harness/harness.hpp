@@ -25,6 +25,7 @@ struct Options {
   bool peers_only = false;          // ours is not run: what the machine and the peers can do
   std::string json{};               // a file; empty: none
   uint32_t repetitions = 15;
+  double settle_ns = 10e6;  // a pause before each sample
 };
 
 // Ends a case, not the program: its rows say what went wrong.
@@ -39,10 +40,12 @@ T must(Result<T> result) {
 }
 
 struct Goal {
-  enum class Kind : uint8_t { None, Ratio, Over, AtMost } kind = Kind::None;
+  enum class Kind : uint8_t { None, Ratio, DeviceRatio, Over, AtMost } kind = Kind::None;
   double value = 0;  // a ratio; nanoseconds over the peer; nanoseconds of ours
 
   static Goal ratio(double at_least) { return {Kind::Ratio, at_least}; }
+  // Of the times on the device.
+  static Goal device_ratio(double at_least) { return {Kind::DeviceRatio, at_least}; }
   static Goal over(double ns) { return {Kind::Over, ns}; }
   static Goal at_most(double ns) { return {Kind::AtMost, ns}; }
 };
@@ -62,6 +65,8 @@ struct Peer {
   std::string unavailable{};             // why there is none here
   // Where a run goes on from the last one: back to the start, before the run that is compared.
   std::function<void()> reset{};
+  // One more run, and how long the device was busy with it (ns); none, or 0: nobody knows.
+  std::function<double()> device{};
 };
 
 struct Case {
@@ -70,6 +75,10 @@ struct Case {
   double per = 1;                // times are divided by it: passes, steps
   std::function<void()> ours{};  // blocking
   std::vector<Peer> peers{};
+  std::function<double()> device{};  // as a peer's
+  // In place of the steady clock, for both sides: where only a part of a run counts, and says what
+  // it took.
+  std::function<double()> clock{};
   double sample_ns = 0;      // at least; 0: about 3 ms of calls
   uint32_t repetitions = 0;  // 0: as the options say, fewer if a call takes seconds
   bool one_call = false;     // a sample is one call, also a short one: for cold cases
@@ -87,6 +96,8 @@ struct Row {
   Sample ours, theirs;
   Goal goal;
   double ratio = 0;  // > 1: ours is better
+  Sample ours_device, theirs_device;
+  double device_ratio = 0;
   Agreement agreement;
   bool compared = false;
   bool judged = false;  // whether met means something
@@ -147,8 +158,12 @@ class Ours {
   // An output that stays on the device. One that is not named here comes back as bytes.
   Ours& output(const std::string& name, uint64_t bytes);
   Ours& grid(uint32_t workgroups);
+  [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
+  [[nodiscard]] const Buffer& buffer(const std::string& name) const { return buffers_.at(name); }
 
   void run();
+  // One more run with timers on; 0 if the device does not say.
+  double device_ns();
   template <class T>
   std::vector<T> read(const std::string& name) const {
     return to_vector<T>(must(device_.read(buffers_.at(name))));

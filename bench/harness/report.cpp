@@ -20,14 +20,30 @@ std::string cpu_name() {
   return "unknown CPU";
 }
 
-std::string times(const Sample& sample) {
-  return format_time(sample.median_ns) + " (" + format_time(sample.min_ns) + ")";
+// Of one that is not the processor.
+std::string device_name(const Bench& bench) {
+  const BackendInfo& info = bench.device().info();
+  return info.kind == DeviceKind::Gpu ? info.signature + ", " : std::string();
+}
+
+std::string times(const Sample& sample, const Sample& device) {
+  std::string text = format_time(sample.median_ns) + " (" + format_time(sample.min_ns) + ")";
+  if (device.repetitions != 0) text += "; device " + format_time(device.median_ns);
+  return text;
+}
+
+std::string ratio_text(const Row& row) {
+  if (row.ratio <= 0) return "-";
+  std::string text = fmt::format("{:.2f}", row.ratio);
+  if (row.device_ratio > 0) text += fmt::format("; device {:.2f}", row.device_ratio);
+  return text;
 }
 
 std::string goal_text(const Goal& goal) {
   switch (goal.kind) {
     case Goal::Kind::None: return "-";
-    case Goal::Kind::Ratio: return "≥ " + fmt::format("{:g}", goal.value);
+    case Goal::Kind::Ratio: return "≥ " + fmt::format("{:.3g}", goal.value);
+    case Goal::Kind::DeviceRatio: return "device ≥ " + fmt::format("{:.3g}", goal.value);
     case Goal::Kind::Over: return "≤ " + format_time(goal.value) + " over";
     case Goal::Kind::AtMost: return "≤ " + format_time(goal.value);
   }
@@ -64,8 +80,8 @@ std::string format_time(double ns) {
 }
 
 std::string table_head(const Bench& bench) {
-  std::string text = "Device `" + bench.options().device + "`, " + cpu_name() + ", " +
-                     std::to_string(std::thread::hardware_concurrency()) + " cores. ";
+  std::string text = "Device `" + bench.options().device + "`, " + device_name(bench) + cpu_name() +
+                     ", " + std::to_string(std::thread::hardware_concurrency()) + " cores. ";
   if (bench.quick()) text += "**Quick: sizes are tiny and nothing is judged.** ";
   text += "Times: median (min).\n\n";
   text += "| id | workload | ours | peer | peer's time | ratio | goal | met | equal | n |\n";
@@ -78,14 +94,14 @@ std::string table_line(const Row& row) {
   const bool theirs = row.theirs.repetitions != 0;
   std::string text = "| " + row.id + " | " + row.workload + " | ";
   text += !row.failure.empty() ? "failed: " + one_line(row.failure)
-          : ours               ? times(row.ours)
+          : ours               ? times(row.ours, row.ours_device)
                                : std::string("-");
   text += " | " + row.peer + (row.variant.empty() ? "" : ", " + row.variant) + " | ";
-  text += theirs                     ? times(row.theirs)
+  text += theirs                     ? times(row.theirs, row.theirs_device)
           : row.unavailable == "-"   ? std::string("-")
           : !row.unavailable.empty() ? "unavailable: " + one_line(row.unavailable)
                                      : std::string("-");
-  text += " | " + (row.ratio > 0 ? fmt::format("{:.2f}", row.ratio) : std::string("-"));
+  text += " | " + ratio_text(row);
   text += " | " + goal_text(row.goal);
   text += " | " + std::string(!row.judged ? "-" : row.met ? "yes" : "**no**");
   text += " | " + equal_text(row);
@@ -105,6 +121,9 @@ std::string to_json(const Bench& bench) {
                             {"theirs", to_json(row.theirs)},
                             {"goal", goal_text(row.goal)}};
     if (row.ratio > 0) entry["ratio"] = row.ratio;
+    if (row.ours_device.repetitions != 0) entry["ours_device"] = to_json(row.ours_device);
+    if (row.theirs_device.repetitions != 0) entry["theirs_device"] = to_json(row.theirs_device);
+    if (row.device_ratio > 0) entry["device_ratio"] = row.device_ratio;
     if (row.judged) entry["met"] = row.met;
     if (row.compared) entry["equal"] = row.agreement.equal;
     if (!row.agreement.how.empty()) entry["compared"] = row.agreement.how;
@@ -120,6 +139,7 @@ std::string to_json(const Bench& bench) {
                               {"cpu", cpu_name()},
                               {"cores", std::thread::hardware_concurrency()},
                               {"device", bench.options().device},
+                              {"signature", bench.device().info().signature},
                               {"quick", bench.quick()},
                               {"rows", rows}};
   return all.dump(1) + "\n";
