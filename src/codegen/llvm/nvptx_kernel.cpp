@@ -72,7 +72,8 @@ void NvptxKernel::run() {
   }
   bind_buffers();
   // Of a launch that was given up some blocks may not have begun.
-  if (const Cost cost = estimated_cost(program_, 1); cost.guessed || cost.lane > kLongLane) ask();
+  if (const Cost cost = estimated_cost(program_, 1); cost.guessed || cost.lane > kLongLane)
+    ask_first();
   if (several()) {
     emit_several();
   } else {
@@ -97,6 +98,7 @@ void NvptxKernel::emit_lanes(uint32_t lanes) {
                  .checked = checked_,
                  .half_conversions = machine_.half_conversions,
                  .jumps_over_accesses = true,
+                 .nests_loops = true,
                  .lanes_are_threads = lanes == 1});
   code.emit(nullptr);
   if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);

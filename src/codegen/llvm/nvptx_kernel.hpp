@@ -47,6 +47,8 @@ class NvptxKernel : public Environment {
   void out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Value* lane,
                      llvm::Value* index) override;
   void poll(SiteRef site, uint32_t weight) override;
+  void spend(llvm::Value* units) override;
+  void ask(SiteRef site) override;
   llvm::BasicBlock* lane_end() override { return lane_end_; }
   llvm::Value* start() override { return start_; }
   llvm::Value* wide_start() override { return wide_start_; }
@@ -127,7 +129,7 @@ class NvptxKernel : public Environment {
   llvm::Function* barrier_function();
   llvm::Value* lanes_of_warp();
   llvm::Value* given_up();
-  void ask();
+  void ask_first();
   llvm::Function* stop_function();
   void record(device::KernelStop::Kind kind, SiteRef site, uint16_t memory, llvm::Value* lane,
               llvm::Value* value, llvm::Value* index);

@@ -256,16 +256,23 @@ llvm::Value* NvptxKernel::given_up() {
   return b_.CreateICmpNE(cancel, b_.getInt32(0));
 }
 
-void NvptxKernel::ask() {
+void NvptxKernel::ask_first() {
   llvm::BasicBlock* const on = block("on");
   b_.CreateCondBr(given_up(), leave_, on);
   b_.SetInsertPoint(on);
 }
 
 void NvptxKernel::poll(SiteRef site, uint32_t weight) {
-  llvm::Type* const word = b_.getInt32Ty();
-  llvm::Value* const left = b_.CreateSub(b_.CreateLoad(word, polls_left_), b_.getInt32(weight));
-  b_.CreateStore(left, polls_left_);
+  spend(b_.getInt32(weight));
+  ask(site);
+}
+
+void NvptxKernel::spend(llvm::Value* units) {
+  b_.CreateStore(b_.CreateSub(b_.CreateLoad(b_.getInt32Ty(), polls_left_), units), polls_left_);
+}
+
+void NvptxKernel::ask(SiteRef site) {
+  llvm::Value* const left = b_.CreateLoad(b_.getInt32Ty(), polls_left_);
   llvm::BasicBlock* const ask = block("ask");
   llvm::BasicBlock* const stop = block("give_up");
   llvm::BasicBlock* const on = block("on");
