@@ -77,7 +77,7 @@ constexpr const char* kThreadPasses =
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,infer-alignment,"
     "vyre-take-apart,instcombine<no-verify-fixpoint>,loop-mssa(loop-rotate,licm),simplifycfg,"
     "gvn<no-pre>,instcombine<no-verify-fixpoint>,loop(loop-unroll-full),sroa,early-cse<memssa>,"
-    "loop-unroll<O3>,instcombine<no-verify-fixpoint>,early-cse<memssa>,infer-alignment,dse,adce,"
+    "loop-unroll<O3>,simplifycfg,early-cse<memssa>,correlated-propagation,infer-alignment,dse,adce,"
     "simplifycfg)";
 
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pipeline) {

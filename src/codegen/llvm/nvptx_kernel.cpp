@@ -50,6 +50,29 @@ ThreadUse thread_use(const check::CheckedProgram& program, bool accesses_end) {
   return use;
 }
 
+namespace {
+
+// The driver's linker takes more registers than it has to, and blocks that wait for each other lose
+// more by it than they win. Programs that do keep much in registers are left alone.
+bool needs_few_registers(const Program& program) {
+  constexpr size_t kFewLocals = 32;
+  const bool arrays = std::ranges::any_of(
+      program.stmts, [](const Stmt& s) { return std::holds_alternative<DeclareArray>(s); });
+  return !arrays && program.locals.size() <= kFewLocals;
+}
+
+// Blocks of so many threads that a multiprocessor has places for.
+uint32_t most_blocks(std::string_view architecture, uint32_t threads) {
+  const bool half = architecture == "sm_75";
+  const bool large = architecture == "sm_80" || architecture == "sm_90";
+  const uint32_t warps = half ? 32 : (large ? 64 : 48);
+  const uint32_t blocks = large ? 32 : (half ? 16 : (architecture == "sm_89" ? 24 : 16));
+  const uint32_t of_block = (threads + kPtxSubgroupLanes - 1) / kPtxSubgroupLanes;
+  return std::clamp(warps / of_block, 1U, blocks);
+}
+
+}  // namespace
+
 NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Segment& segment, uint32_t number,
                          const Machine& machine, bool checked)
     : module_(module),
@@ -254,6 +277,8 @@ void NvptxKernel::declare() {
   annotate("reqntidx", threads());
   annotate("reqntidy", 1);
   annotate("reqntidz", 1);
+  if ((segment_.barriers_inside || use_.waits) && needs_few_registers(program_.program))
+    annotate("minctasm", most_blocks(machine_.cpu, threads()));
   b_.SetInsertPoint(block("entry"));
   exit_ = block("exit");
   leave_ = block("leave");

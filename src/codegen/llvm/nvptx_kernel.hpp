@@ -23,6 +23,11 @@ inline constexpr unsigned kPtxSharedSpace = 3;
 // Named by the language's rules, not by a warp: a subgroup is that many lanes in their order.
 inline constexpr uint32_t kPtxSubgroupLanes = 32;
 
+// Words at the start of a block's shared memory.
+inline constexpr uint32_t kEndedWord = 0;    // lanes that have come to the end
+inline constexpr uint32_t kTurnWord = 1;     // what of a copy somebody has taken
+inline constexpr uint32_t kGivenUpWord = 2;  // not 0: at a barrier of the grid
+
 // What a segment does that decides how its blocks are made.
 struct ThreadUse {
   bool ends = false;       // a lane, before the end of the program
@@ -126,7 +131,9 @@ class NvptxKernel : public Environment {
                           llvm::ArrayRef<llvm::Value*> operands);
   llvm::Function* internal_function(const char* name, llvm::Type* result,
                                     llvm::ArrayRef<llvm::Type*> parameters);
-  llvm::Function* barrier_function();
+  llvm::Value* has_reached(llvm::Value* counter, llvm::Value* goal);
+  void nap(uint32_t ns);
+  llvm::Function* wait_function();
   llvm::Value* lanes_of_warp();
   llvm::Value* given_up();
   void ask_first();
