@@ -96,6 +96,10 @@ class Environment {
   // weighs 2^weight_bits; and after so many (i64).
   virtual llvm::Value* trips_left(uint32_t weight_bits);
   virtual void poll_trips(SiteRef site, llvm::Value* trips, uint32_t weight_bits);
+  // Only where Options::nests_loops, what poll() does in two parts: so many units of work (i32) are
+  // done; if that was enough, ask whether to go on.
+  virtual void spend(llvm::Value* units);
+  virtual void ask(SiteRef site);
   // A block at the end of the lane's (or the block's) code.
   virtual llvm::BasicBlock* lane_end() = 0;
   // First lane of the block along x, as i32, to which Val::offset is added.
@@ -158,6 +162,9 @@ class LaneCode {
     // address: where a jump costs less than an access, or memories have addresses of their own.
     bool jumps_over_accesses = false;
     bool splits_loops = false;  // see loop_split.cpp
+    // Loops of the code are nests: the inner ones take some trips without asking, so that LLVM can
+    // unroll them.
+    bool nests_loops = false;
     // Threads share lines of a cache: what is there already is not written again where all may
     // write.
     bool shared_lines = false;
@@ -186,6 +193,9 @@ class LaneCode {
     llvm::BasicBlock* next = nullptr;
     llvm::BasicBlock* exit = nullptr;
     llvm::Value* skipped = nullptr;  // divergent: lanes that continue with the next trip
+    // Variables, where loops are nests: trips since somebody was told, and what one weighs.
+    llvm::Value* untold = nullptr;
+    llvm::Value* weight = nullptr;
   };
   struct Frame {
     const check::CheckedProgram* c = nullptr;
@@ -203,6 +213,7 @@ class LaneCode {
   };
 
   struct SplitLoop;
+  struct Nest;
 
   // Statements that may be emitted a second time so that full blocks need no mask.
   static constexpr uint32_t kMostRepeated = 400;
@@ -231,7 +242,10 @@ class LaneCode {
   void emit_for(const ir::For& s, ir::StmtId id);
   void emit_while(const ir::While& s, ir::StmtId id);
   // One trip of a loop, which ends at the insertion point: where lanes go on with the next trip.
-  void emit_trip(ir::Block body, llvm::BasicBlock* exit, bool divergent);
+  void emit_trip(ir::Block body, llvm::BasicBlock* exit, bool divergent) {
+    emit_trip(body, Loop{.exit = exit}, divergent);
+  }
+  void emit_trip(ir::Block body, Loop loop, bool divergent);
   // The trips that all lanes take together; the rest is for the lanes that are returned, from the
   // values in `variable` on.
   llvm::Value* emit_together(const ir::For& s, ir::StmtId id, const Val& first, const Val& last,
@@ -239,6 +253,12 @@ class LaneCode {
   // Asks whether to go on, after a trip that was emitted since there were so many instructions.
   void poll_trip(ir::StmtId id, uint64_t instructions_before);
   [[nodiscard]] uint64_t trip_weight(uint64_t instructions_before) const;
+  // Loops as nests (loop_nest.cpp).
+  void emit_for_nest(const ir::For& s, ir::StmtId id, const Val& first, const Val& last,
+                     const Val& step);
+  void emit_while_nest(const ir::While& s, ir::StmtId id);
+  Nest start_nest();
+  void tell_trips(const Loop& loop);
   [[nodiscard]] uint64_t instructions() const;
   // Loops whose accesses are tested before they start (loop_split.cpp).
   [[nodiscard]] bool can_split(const ir::For& s, ir::Type type) const;
@@ -410,6 +430,7 @@ class LaneCode {
   std::optional<Walk> walk_;
   bool no_splits_ = false;  // in trips that are left over
   uint64_t trips_ = 1;      // of the loops around, as far as they are known
+  uint32_t asked_ = 0;      // loops so far that ask whether to go on
   uint32_t copies_ = 0;     // statements emitted a second time for full masks
 };
 

@@ -12,6 +12,8 @@ namespace {
 // Loops of fewer trips, with those around them, end soon enough without asking: a block of lanes
 // asks when it is done.
 constexpr uint64_t kTripsWithoutPoll = uint64_t{1} << 18;
+// With loops inside that may end without having asked.
+constexpr uint64_t kMostSilentTrips = 64;
 
 }  // namespace
 
@@ -30,10 +32,8 @@ std::optional<uint64_t> LaneCode::constant_trips(const For& s) const {
   return static_cast<uint64_t>((distance + step - 1) / step);
 }
 
-void LaneCode::emit_trip(Block body, llvm::BasicBlock* exit, bool divergent) {
-  Loop loop;
+void LaneCode::emit_trip(Block body, Loop loop, bool divergent) {
   loop.next = new_block("next");
-  loop.exit = exit;
   if (divergent) {
     loop.skipped = new_variable(vector(b_.getInt1Ty()));
     b_.CreateStore(no_lanes(), loop.skipped);
@@ -96,6 +96,10 @@ void LaneCode::emit_for(const For& s, StmtId id) {
     trips_ = outer_trips;
     return;
   }
+  if (!divergent && polls && options_.nests_loops) {
+    emit_for_nest(s, id, first, last, step);
+    return;
+  }
   const bool varying = divergent && first.varying;
   llvm::Type* const stored = shaped(type, varying);
   llvm::Value* const variable = new_variable(stored);
@@ -120,8 +124,11 @@ void LaneCode::emit_for(const For& s, StmtId id) {
     b_.SetInsertPoint(body);
     frame().slots[s.variable.index()].value = current();
     const uint64_t before_trip = instructions();
+    const uint32_t asked = asked_;
     emit_trip(s.body, exit, false);
-    if (polls) poll_trip(id, before_trip);
+    // Loops inside may leave asking to those around them.
+    const bool many = options_.nests_loops && asked_ != asked && trips_ > kMostSilentTrips;
+    if (polls || many) poll_trip(id, before_trip);
     const Val i = current();
     llvm::Value* const again = more(i);
     b_.CreateStore(math_.binary(BinaryOp::Add, type, i, step, type).v, variable);
@@ -171,6 +178,7 @@ uint64_t LaneCode::trip_weight(uint64_t instructions_before) const {
 }
 
 void LaneCode::poll_trip(StmtId id, uint64_t instructions_before) {
+  ++asked_;
   env_.poll({{}, id}, static_cast<uint32_t>(trip_weight(instructions_before)));
 }
 
@@ -236,6 +244,10 @@ llvm::Value* LaneCode::emit_together(const For& s, StmtId id, const Val& first, 
 
 void LaneCode::emit_while(const While& s, StmtId id) {
   const bool divergent = wide() && d().diverges(id);
+  if (!divergent && options_.nests_loops) {
+    emit_while_nest(s, id);
+    return;
+  }
   llvm::BasicBlock* const head = new_block("while");
   llvm::BasicBlock* const body = new_block("while_body");
   llvm::BasicBlock* const exit = new_block("while_end");

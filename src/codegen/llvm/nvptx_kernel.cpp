@@ -50,6 +50,29 @@ ThreadUse thread_use(const check::CheckedProgram& program, bool accesses_end) {
   return use;
 }
 
+namespace {
+
+// The driver's linker takes more registers than it has to, and blocks that wait for each other lose
+// more by it than they win. Programs that do keep much in registers are left alone.
+bool needs_few_registers(const Program& program) {
+  constexpr size_t kFewLocals = 32;
+  const bool arrays = std::ranges::any_of(
+      program.stmts, [](const Stmt& s) { return std::holds_alternative<DeclareArray>(s); });
+  return !arrays && program.locals.size() <= kFewLocals;
+}
+
+// Blocks of so many threads that a multiprocessor has places for.
+uint32_t most_blocks(std::string_view architecture, uint32_t threads) {
+  const bool half = architecture == "sm_75";
+  const bool large = architecture == "sm_80" || architecture == "sm_90";
+  const uint32_t warps = half ? 32 : (large ? 64 : 48);
+  const uint32_t blocks = large ? 32 : (half ? 16 : (architecture == "sm_89" ? 24 : 16));
+  const uint32_t of_block = (threads + kPtxSubgroupLanes - 1) / kPtxSubgroupLanes;
+  return std::clamp(warps / of_block, 1U, blocks);
+}
+
+}  // namespace
+
 NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Segment& segment, uint32_t number,
                          const Machine& machine, bool checked)
     : module_(module),
@@ -72,7 +95,8 @@ void NvptxKernel::run() {
   }
   bind_buffers();
   // Of a launch that was given up some blocks may not have begun.
-  if (const Cost cost = estimated_cost(program_, 1); cost.guessed || cost.lane > kLongLane) ask();
+  if (const Cost cost = estimated_cost(program_, 1); cost.guessed || cost.lane > kLongLane)
+    ask_first();
   if (several()) {
     emit_several();
   } else {
@@ -97,6 +121,7 @@ void NvptxKernel::emit_lanes(uint32_t lanes) {
                  .checked = checked_,
                  .half_conversions = machine_.half_conversions,
                  .jumps_over_accesses = true,
+                 .nests_loops = true,
                  .lanes_are_threads = lanes == 1});
   code.emit(nullptr);
   if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
@@ -252,6 +277,8 @@ void NvptxKernel::declare() {
   annotate("reqntidx", threads());
   annotate("reqntidy", 1);
   annotate("reqntidz", 1);
+  if ((segment_.barriers_inside || use_.waits) && needs_few_registers(program_.program))
+    annotate("minctasm", most_blocks(machine_.cpu, threads()));
   b_.SetInsertPoint(block("entry"));
   exit_ = block("exit");
   leave_ = block("leave");

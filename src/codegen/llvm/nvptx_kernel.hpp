@@ -23,6 +23,11 @@ inline constexpr unsigned kPtxSharedSpace = 3;
 // Named by the language's rules, not by a warp: a subgroup is that many lanes in their order.
 inline constexpr uint32_t kPtxSubgroupLanes = 32;
 
+// Words at the start of a block's shared memory.
+inline constexpr uint32_t kEndedWord = 0;    // lanes that have come to the end
+inline constexpr uint32_t kTurnWord = 1;     // what of a copy somebody has taken
+inline constexpr uint32_t kGivenUpWord = 2;  // not 0: at a barrier of the grid
+
 // What a segment does that decides how its blocks are made.
 struct ThreadUse {
   bool ends = false;       // a lane, before the end of the program
@@ -47,6 +52,8 @@ class NvptxKernel : public Environment {
   void out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Value* lane,
                      llvm::Value* index) override;
   void poll(SiteRef site, uint32_t weight) override;
+  void spend(llvm::Value* units) override;
+  void ask(SiteRef site) override;
   llvm::BasicBlock* lane_end() override { return lane_end_; }
   llvm::Value* start() override { return start_; }
   llvm::Value* wide_start() override { return wide_start_; }
@@ -124,10 +131,12 @@ class NvptxKernel : public Environment {
                           llvm::ArrayRef<llvm::Value*> operands);
   llvm::Function* internal_function(const char* name, llvm::Type* result,
                                     llvm::ArrayRef<llvm::Type*> parameters);
-  llvm::Function* barrier_function();
+  llvm::Value* has_reached(llvm::Value* counter, llvm::Value* goal);
+  void nap(uint32_t ns);
+  llvm::Function* wait_function();
   llvm::Value* lanes_of_warp();
   llvm::Value* given_up();
-  void ask();
+  void ask_first();
   llvm::Function* stop_function();
   void record(device::KernelStop::Kind kind, SiteRef site, uint16_t memory, llvm::Value* lane,
               llvm::Value* value, llvm::Value* index);

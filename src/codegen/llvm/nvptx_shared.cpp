@@ -9,14 +9,6 @@ namespace vyre::codegen {
 using namespace ir;
 using device::KernelStop;
 
-namespace {
-
-// Words at the start of a block's shared memory.
-constexpr uint32_t kEndedWord = 0;  // lanes that have come to the end
-constexpr uint32_t kTurnWord = 1;   // what of a copy somebody has taken
-
-}  // namespace
-
 llvm::Value* NvptxKernel::header_word(uint32_t word) {
   return b_.CreateConstInBoundsGEP1_64(b_.getInt32Ty(), shared_, word);
 }
@@ -102,6 +94,10 @@ void NvptxKernel::start_shared() {
   if (counts_ends)
     deal_to_all(
         1, [&](llvm::Value*) { b_.CreateStore(b_.getInt32(0), header_word(kEndedWord), true); });
+  // By the thread that may write it again.
+  if (segment_.barriers_inside)
+    deal_to_all(
+        1, [&](llvm::Value*) { b_.CreateStore(b_.getInt32(0), header_word(kGivenUpWord), true); });
   for (uint32_t i = 0; i < memories_.size(); ++i) {
     if (program_.program.buffers[i].kind != BufferKind::Shared) continue;
     any = true;

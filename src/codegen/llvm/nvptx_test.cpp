@@ -345,7 +345,12 @@ TEST(Nvptx, GridBarriersAreInside) {
   const std::string code = ptx(programs().at("grid"), "sm_90", plan::Route::Native);
   EXPECT_THAT(code, AllOf(HasSubstr("atom.add.acq_rel.gpu.global.u32"),
                           HasSubstr("ld.acquire.gpu.global.u32"), HasSubstr("nanosleep.u32"),
-                          HasSubstr("bar.red.or.pred"), HasSubstr("call.uni (retval0)")));
+                          HasSubstr("vyre_wait"), Not(HasSubstr("bar.red"))));
+  // All threads read whether the launch is given up, after the barrier at which the leader says so.
+  const size_t barriers = count(code, "atom.add.acq_rel.gpu");
+  EXPECT_EQ(barriers, 3U) << code;
+  EXPECT_EQ(count(code, "ld.volatile.shared.u32"), barriers) << code;
+  EXPECT_EQ(count(code, "st.volatile.shared.u32"), barriers + 1) << code;
   EXPECT_EQ(count(code, ".entry "), 1U);
   // Without one there is nothing of it, and as many kernels as segments.
   const std::string split = ptx(programs().at("grid"));
@@ -390,6 +395,55 @@ TEST(Nvptx, StopsAreRecorded) {
   if (!ptxas().empty()) {
     EXPECT_EQ(refused_by_ptxas(*checked, "sm_90"), "");
   }
+}
+
+// Inner loops know nothing of it: LLVM does eight trips at once, and what is left one by one.
+TEST(Nvptx, LoopsAskOutside) {
+  const std::string sum =
+      ptx("program p { workgroup 64; in x : f32[]; out o : f32[64]; var s = 0.0;"
+          " for i in gid.x .. len(x) step 64 { s += x[i]; } o[lid.x] = s; }");
+  EXPECT_EQ(count(sum, "ld.global.nc.f32"), 9U) << sum;
+  const size_t first = sum.find("ld.global.nc.f32");
+  size_t eighth = first;
+  for (int i = 0; i < 7; ++i) eighth = sum.find("ld.global.nc.f32", eighth + 1);
+  const std::string trips = sum.substr(first, eighth - first);
+  EXPECT_THAT(trips, AllOf(Not(HasSubstr("setp")), Not(HasSubstr("bra")))) << sum;
+  EXPECT_EQ(count(sum, "ld.volatile.global.u16"), 1U);
+
+  const std::string steps =
+      ptx("program p { workgroup 64; inout a : u32[]; var x = gid.x; var n = 0;"
+          " while x != 1 { x = x * 5 + 3; n += 1; } a[gid.x] = n; }");
+  EXPECT_EQ(count(steps, "mad.lo.s32"), 8U + 2U) << steps;
+  EXPECT_EQ(count(steps, "ld.volatile.global.u16"), 1U);
+}
+
+// A loop that ends before it has asked leaves that to the one around it, even if that one is known
+// to end.
+TEST(Nvptx, LoopsAroundLoopsAsk) {
+  const auto places = [](std::string_view loops) {
+    return count(ptx(fmt::format("program p {{ workgroup 64; inout a : u32[]; var x = gid.x; {} "
+                                 "a[gid.x] = x; }}",
+                                 loops)),
+                 "ld.volatile.global.u16");
+  };
+  EXPECT_EQ(places("while x != 1 { x = x * 5 + 3; }"), 1U);
+  EXPECT_EQ(places("while x != 1 { while x > 7 { x = x * 5 + 3; } x += 2; }"), 2U);
+  EXPECT_EQ(places("for i in 0 .. len(a) { while x > 7 { x = x * 5 + 3; } x += i; }"), 2U);
+  EXPECT_EQ(places("for i in 0 .. 5000 { while x > 7 { x = x * 5 + 3; } x += i; }"), 2U);
+  EXPECT_EQ(places("for i in 0 .. 5000 { x = x * 5 + 3; }"), 0U);
+}
+
+// As many blocks at once as there are places for threads: whether a grid can meet depends on it.
+TEST(Nvptx, KernelsThatWaitLeaveRegistersToOthers) {
+  const std::string_view meeting = programs().at("grid");
+  EXPECT_THAT(ptx(meeting, "sm_90", plan::Route::Native), HasSubstr(".minnctapersm 32"));
+  EXPECT_THAT(ptx(meeting, "sm_89", plan::Route::Native), HasSubstr(".minnctapersm 24"));
+  EXPECT_THAT(ptx(meeting, "sm_75", plan::Route::Native), HasSubstr(".minnctapersm 16"));
+  EXPECT_THAT(ptx(kReverse), HasSubstr(".minnctapersm"));
+  EXPECT_THAT(ptx(kSaxpy), Not(HasSubstr(".minnctapersm")));
+  EXPECT_THAT(ptx("program p { workgroup 64; inout a : u32[]; shared s : u32[64]; var t : u32[8];"
+                  " t[a[gid.x] & 7] = 1; s[lid.x] = t[3]; barrier workgroup; a[gid.x] = s[0]; }"),
+              Not(HasSubstr(".minnctapersm")));
 }
 
 bool asks_for_fma(const plan::Plan& plan) {

@@ -38,6 +38,12 @@ llvm::Value* Environment::trips_left(uint32_t) {
 void Environment::poll_trips(SiteRef, llvm::Value*, uint32_t) {
   VYRE_CHECK(!"loops are not split here");
 }
+void Environment::spend(llvm::Value*) {
+  VYRE_CHECK(!"loops are not nests here");
+}
+void Environment::ask(SiteRef) {
+  VYRE_CHECK(!"loops are not nests here");
+}
 
 void Environment::enter_lane(llvm::Value*) {
   VYRE_CHECK(!"a lane is a thread of its own");
@@ -517,6 +523,7 @@ void LaneCode::emit_return(const Return& s) {
   }
   // All lanes that are here leave together.
   if (!frame().divergent || parted_ == frame().parted) {
+    for (const Loop& loop : frame().loops) tell_trips(loop);
     b_.CreateBr(frame().exit);
     return;
   }
