@@ -42,7 +42,8 @@ Fields describe(const Policy& policy) {
           {"speculation", bool_text(policy.speculation)},
           {"persistent_threads", bool_text(policy.persistent_threads)},
           {"together", std::to_string(policy.together)},
-          {"turns", std::to_string(policy.turns)}};
+          {"turns", std::to_string(policy.turns)},
+          {"row", bool_text(policy.row)}};
 }
 
 Source make_source(std::shared_ptr<const check::CheckedProgram> program) {
@@ -87,7 +88,8 @@ Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy&
                                    .wide_index = capabilities.i64,
                                    .workgroup = policy.workgroup,
                                    .together = policy.together,
-                                   .turns = policy.turns});
+                                   .turns = policy.turns,
+                                   .row = policy.row});
 }
 
 uint64_t Variant::max_resident_groups() const {

@@ -127,6 +127,7 @@ class Folder {
   uint32_t together_;
   uint32_t written_turns_;
   const bool wide_index_;
+  const bool row_;
   const std::array<uint32_t, 3> size_;  // of a workgroup of the dispatch
 
   std::vector<Part> parts_;

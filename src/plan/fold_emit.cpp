@@ -81,8 +81,9 @@ StmtList Folder::start() {
   const auto num = [&](uint32_t axis) { return d_.ref(num_[axis]); };
   const ExprId rows = d_.binary(BinaryOp::Mul, num(1), num(2));
   out.push_back(d_.let(groups_, d_.binary(BinaryOp::Mul, num(0), rows)));
-  out.push_back(d_.let(
-      is_row_, d_.binary(BinaryOp::Eq, d_.binary(BinaryOp::Mul, num(1), num(2)), d_.number(1))));
+  if (!row_)
+    out.push_back(d_.let(
+        is_row_, d_.binary(BinaryOp::Eq, d_.binary(BinaryOp::Mul, num(1), num(2)), d_.number(1))));
   ExprId first = d_.builtin(Builtin::Wid);
   ExprId step = d_.builtin(Builtin::NumWorkgroups);
   if (together_ != 1) {

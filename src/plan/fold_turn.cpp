@@ -134,7 +134,7 @@ StmtList Folder::ids() {
                                      : d_.binary(BinaryOp::Div, row_of(), d_.ref(num_[1]));
     split.push_back(d_.assign(wid_[axis].local, value));
   }
-  if (!split.empty()) out.push_back(d_.when(d_.negate(d_.ref(is_row_)), split));
+  if (!split.empty() && !row_) out.push_back(d_.when(d_.negate(d_.ref(is_row_)), split));
   for (uint32_t axis = 0; axis < 3; ++axis) {
     if (!gid_[axis].used) continue;
     const ExprId lid = together_ == 1 ? d_.builtin(Builtin::Lid, axis) : d_.ref(lid_[axis].local);

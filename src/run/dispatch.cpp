@@ -233,6 +233,7 @@ void Dispatch::fold(pipeline::Policy& policy) const {
   const uint64_t lanes = std::max<uint64_t>(1, lease_->launch.lanes_per_workgroup());
   const uint64_t units = std::max(info.profile.compute_units, 1U);
   const uint64_t most = info.capabilities.max_invocations_per_workgroup / lanes;
+  policy.row = lease_->launch.grid[1] == 1 && lease_->launch.grid[2] == 1;
   policy.together =
       static_cast<uint32_t>(std::bit_floor(std::max<uint64_t>(1, std::min(most, groups / units))));
   const uint64_t block = policy.together * lanes;

@@ -144,6 +144,7 @@ std::optional<Fault> find_fault(const check::CheckedProgram& checked,
     // Every block has at least so many.
     const auto together =
         static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(way.together, groups)));
+    const bool row = way.turns != 0 && launch && launch->grid[1] == 1 && launch->grid[2] == 1;
     const std::tuple plan_key(way.route, way.checked, together, way.turns);
     auto plan = plans.find(plan_key);
     if (plan == plans.end())
@@ -151,7 +152,8 @@ std::optional<Fault> find_fault(const check::CheckedProgram& checked,
                  .emplace(plan_key, plan::make_plan(checked, {.route = way.route,
                                                               .checked = way.checked,
                                                               .together = together,
-                                                              .turns = way.turns}))
+                                                              .turns = way.turns,
+                                                              .row = row}))
                  .first;
     if (!plan->second) return Fault{way, "no plan: " + vyre::to_string(plan->second.error())};
     options.workgroup_phases = way.workgroup_phases;

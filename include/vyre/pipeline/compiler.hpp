@@ -42,6 +42,7 @@ struct Policy {
   bool persistent_threads = false;
   uint32_t together = 1;  // as in plan::PlanOptions
   uint32_t turns = 0;
+  bool row = false;
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 using Fields = std::vector<std::pair<std::string, std::string>>;

@@ -236,9 +236,11 @@ struct PlanOptions {
   // Instead of the program's; one that resolve_launch() has accepted.
   std::optional<check::Axes> workgroup = {};
   // Virtual route: workgroups that a block should run side by side, where their lanes do not meet;
-  // turns that are enough, if the state of so many fits in registers. 0: any number.
+  // turns that are enough, if the state of so many fits in registers (0: any number); whether the
+  // grid has workgroups along x only.
   uint32_t together = 1;
   uint32_t turns = 0;
+  bool row = false;
 };
 
 // Fails if asked for a native route in checked mode (Unsupported), or if the segments together
