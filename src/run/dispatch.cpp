@@ -2,7 +2,6 @@
 // One dispatch: the single path that blocking, timed, into, batched, resident and asynchronous
 // dispatches take.
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <functional>
 
@@ -147,120 +146,6 @@ Result<void> Dispatch::shape() {
     w.resident[i].bytes = needed;
   }
   return check_output_bytes();
-}
-
-Result<Route> Dispatch::choose_route() {
-  const device::Capabilities& can = device_.backend->info().capabilities;
-  const check::CheckedProgram& checked = *p_.source.program;
-  if (!plan::contains_grid_barrier(checked)) return Route::Native;
-  if (can.whole_programs && can.cooperative_grid_barrier) return Route::Native;
-  plan::RouteRequest request;
-  request.capabilities = can;
-  request.require_cooperative = lease_->wanted.cooperative;
-  request.checked = lease_->wanted.checked;
-  if (can.cooperative_grid_barrier && !request.checked) {
-    const Result<bool> folds = folds_well();
-    if (!folds) return std::unexpected(folds.error());
-    if (*folds) return Route::Virtual;
-  }
-  if (can.cooperative_grid_barrier) {
-    // How many workgroups fit is known of loaded code only.
-    const auto loaded = variant(request.checked ? Route::Virtual : Route::Native);
-    if (!loaded) return std::unexpected(loaded.error());
-    request.resident_workgroups = (*loaded)->max_resident_groups();
-  }
-  auto choice = plan::choose_route(checked, lease_->launch, request);
-  if (!choice) {
-    Error error = choice.error();
-    error.context.push_back(fmt::format("device `{}`", device_.backend->info().id));
-    return std::unexpected(std::move(error));
-  }
-  return choice->route;
-}
-
-// On a GPU a barrier of few large blocks costs less than one of many small ones, even if all of
-// these fit; so workgroups are put together where that costs no memory.
-Result<bool> Dispatch::folds_well() const {
-  const device::BackendInfo& info = device_.backend->info();
-  constexpr uint64_t kFewPerUnit = 2;
-  if (info.kind != device::Kind::Gpu ||
-      lease_->launch.workgroups() <= kFewPerUnit * info.profile.compute_units)
-    return false;
-  pipeline::Policy policy = policy_of(config_, Route::Virtual);
-  fold(policy);
-  const auto plan = pipeline::make_plan(*p_.source.program, policy, info.capabilities);
-  if (!plan) return std::unexpected(plan.error());
-  const auto in_memory = [](const plan::Hidden& h) { return h.kind == plan::Hidden::Kind::Slot; };
-  return std::ranges::all_of(
-             plan->segments,
-             [](const plan::Segment& s) { return !s.barriers_inside || s.folds > 1; }) &&
-         std::ranges::any_of(plan->segments, &plan::Segment::barriers_inside) &&
-         std::ranges::none_of(plan->hidden, in_memory);
-}
-
-// Whether all segments whose blocks take turns at workgroups can be launched.
-bool Dispatch::can_fold(const pipeline::Variant& variant) const {
-  const uint64_t groups = lease_->launch.workgroups();
-  for (uint32_t i = 0; i < variant.plan->segments.size(); ++i) {
-    const plan::Segment& segment = variant.plan->segments[i];
-    if (segment.folds != 0 &&
-        plan::blocks_of(segment, groups, variant.loaded.max_resident_groups(i)) == 0)
-      return false;
-  }
-  return true;
-}
-
-// First with state in memory, then with a launch for each segment.
-Result<std::shared_ptr<const pipeline::Variant>> Dispatch::unfolded(
-    const pipeline::Variant& folded) {
-  pipeline::Policy policy = folded.policy;
-  policy.turns = 0;
-  if (policy != folded.policy) {
-    auto found = variant(policy);
-    if (!found || can_fold(**found)) return found;
-  }
-  return variant(Route::Resident);
-}
-
-// How workgroups are spread over fewer blocks: those are as large as the device has them, because
-// barriers cost by the number of blocks, but all units have some. The state of a few turns may stay
-// in registers, of which a thread has enough if one block of that size is on each unit.
-void Dispatch::fold(pipeline::Policy& policy) const {
-  constexpr uint32_t kMostTurns = 8;
-  constexpr uint64_t kLanesOfUnit = 1024;
-  const device::BackendInfo& info = device_.backend->info();
-  const uint64_t groups = lease_->launch.workgroups();
-  const uint64_t lanes = std::max<uint64_t>(1, lease_->launch.lanes_per_workgroup());
-  const uint64_t units = std::max(info.profile.compute_units, 1U);
-  const uint64_t most = info.capabilities.max_invocations_per_workgroup / lanes;
-  policy.row = lease_->launch.grid[1] == 1 && lease_->launch.grid[2] == 1;
-  policy.together =
-      static_cast<uint32_t>(std::bit_floor(std::max<uint64_t>(1, std::min(most, groups / units))));
-  const uint64_t block = policy.together * lanes;
-  const uint64_t at_once = units * std::max<uint64_t>(1, kLanesOfUnit / block) * policy.together;
-  const uint64_t turns = (groups + at_once - 1) / at_once;
-  if (turns <= kMostTurns) policy.turns = static_cast<uint32_t>(turns);
-}
-
-Result<std::shared_ptr<const pipeline::Variant>> Dispatch::variant(Route route) {
-  pipeline::Policy policy = policy_of(config_, route);
-  if (route == Route::Virtual && !policy.checked && !lease_->wanted.unknown_grid) fold(policy);
-  return variant(policy);
-}
-
-Result<std::shared_ptr<const pipeline::Variant>> Dispatch::variant(const pipeline::Policy& policy) {
-  {
-    const std::scoped_lock lock(p_.mutex);
-    for (const auto& known : p_.variants)
-      if (known->policy == policy) return known;
-  }
-  auto found = device_.compiler.get(p_.source, policy, device_.trace.load());
-  if (!found) return std::unexpected(found.error());
-  const std::scoped_lock lock(p_.mutex);
-  for (const auto& known : p_.variants)
-    if (known->policy == policy) return known;
-  p_.variants.push_back(found->variant);
-  return found->variant;
 }
 
 Result<void> Dispatch::check_output_bytes() {

@@ -276,6 +276,49 @@ TEST(GridBarriers, ARequiredCooperativeLaunchIsNeverReplaced) {
   EXPECT_EQ(fits->report.route, plan::Route::Native);
 }
 
+// A block has as many workgroups side by side as it has room for, unless that leaves units idle.
+TEST(GridBarriers, AGpuGetsFewLargeBlocks) {
+  constexpr const char* kPasses = R"(program passes {
+    workgroup 64;
+    inout a : u32[];
+    for i in 0 .. 3 { a[gid.x] += a[0]; barrier grid; }
+  })";
+  backend::NullOptions options;
+  options.info.kind = device::Kind::Gpu;
+  options.info.profile.compute_units = 4;
+  options.resident_groups = 1000;
+  device::Axes grid = {};
+  device::Axes workgroup = {};
+  options.on_launch = [&](const NullLaunch& launch) -> Result<void> {
+    grid = launch.grid;
+    workgroup = launch.launch.workgroup;
+    return {};
+  };
+  Fake fake(options);
+  const Pipeline pipeline = compile(fake.device, kPasses);
+  const std::vector<uint32_t> input(8192, 1);
+  const auto route = [&](uint32_t groups, Cooperative cooperative = Cooperative::Auto) {
+    const auto result =
+        pipeline.dispatch({input}, {.grid = check::Axes{groups, 1, 1}, .cooperative = cooperative});
+    EXPECT_TRUE(result) << to_string(result.error());
+    EXPECT_EQ(result->report.launches, 1U);
+    return result->report.route;
+  };
+  EXPECT_EQ(route(8), plan::Route::Native);
+  EXPECT_EQ(workgroup, (device::Axes{64, 1, 1}));
+  EXPECT_EQ(route(9), plan::Route::Virtual);
+  EXPECT_EQ(workgroup, (device::Axes{128, 1, 1}));
+  EXPECT_EQ(grid, (device::Axes{4, 1, 1}));
+  EXPECT_EQ(route(128), plan::Route::Virtual);
+  EXPECT_EQ(workgroup, (device::Axes{1024, 1, 1}));
+  EXPECT_EQ(grid, (device::Axes{8, 1, 1}));
+  EXPECT_EQ(route(128, Cooperative::Require), plan::Route::Native);
+  EXPECT_EQ(grid, (device::Axes{128, 1, 1}));
+  // Without state the number of turns does not matter: one code for both.
+  EXPECT_EQ(route(100), plan::Route::Virtual);
+  EXPECT_EQ(std::ranges::count(fake.backend->record(), NullCall::Kind::Load, &NullCall::kind), 3);
+}
+
 TEST(GridBarriers, StateBeyondTheLimitIsRefused) {
   backend::ReferenceOptions options;
   options.whole_programs = false;

@@ -80,6 +80,13 @@ struct Workspace {
   Last last;
 };
 
+// What a plan makes of workgroups that are to be folded.
+struct Folding {
+  pipeline::Policy wanted;
+  pipeline::Policy policy;
+  bool well = false;  // side by side everywhere, and no state in memory
+};
+
 struct PipelineState {
   // What is given back comes from destructors, so its place has to be there.
   PipelineState() { idle.reserve(kMostIdle); }
@@ -95,7 +102,8 @@ struct PipelineState {
 
   std::mutex mutex;
   std::vector<std::shared_ptr<const pipeline::Variant>> variants;  // in order of their first use
-  std::vector<std::unique_ptr<Workspace>> idle;                    // the last one was used last
+  std::vector<Folding> foldings;
+  std::vector<std::unique_ptr<Workspace>> idle;  // the last one was used last
   static constexpr size_t kMostIdle = 8;
 
   std::unique_ptr<Workspace> lease();
@@ -153,8 +161,9 @@ class Dispatch {
   Result<void> shape();
   Result<std::shared_ptr<const pipeline::Variant>> variant(plan::Route route);
   Result<std::shared_ptr<const pipeline::Variant>> variant(const pipeline::Policy& policy);
-  void fold(pipeline::Policy& policy) const;
-  [[nodiscard]] Result<bool> folds_well() const;
+  [[nodiscard]] pipeline::Policy fold() const;
+  Result<Folding> folding();
+  Result<bool> folds_well();
   [[nodiscard]] bool can_fold(const pipeline::Variant& variant) const;
   Result<std::shared_ptr<const pipeline::Variant>> unfolded(const pipeline::Variant& folded);
   Result<plan::Route> choose_route();

@@ -122,13 +122,13 @@ struct Segment {
   // that only walk along, and takes them out of subgroup operations.
   bool barriers_inside = false;
   ir::LocalId live;
-  // Not 0: the launch has fewer workgroups than the dispatch, along x, each of which runs so many of
-  // the dispatch side by side, and all of them in turns. There have to be at least `folds` for each.
-  // The program's workgroup is that of the launch.
+  // Not 0: the launch has fewer workgroups than the dispatch, along x, each of which runs so many
+  // of the dispatch side by side, and all of them in turns. There have to be at least `folds` for
+  // each. The program's workgroup is that of the launch.
   uint32_t folds = 0;
-  uint32_t turns = 0;  // not 0: no more than so many, with all state in registers
-  std::vector<std::string> regions;        // of its statements, in source order
-  std::vector<Crossing> crossings;         // in source order
+  uint32_t turns = 0;                // not 0: no more than so many, with all state in registers
+  std::vector<std::string> regions;  // of its statements, in source order
+  std::vector<Crossing> crossings;   // in source order
   uint32_t first_line = 0, last_line = 0;  // of its statements in the source; 0: unknown
   Position barrier;                        // what ends it, if that has a position
 };
