@@ -139,7 +139,7 @@ class Folder {
   std::map<uint32_t, ir::BufferId> slots_;             // by LocalId
   std::map<uint32_t, std::vector<ir::LocalId>> kept_;  // by LocalId: one for each written turn
   // Of the launch.
-  ir::LocalId first_, step_, groups_, turns_, is_row_;
+  ir::LocalId first_, stride_, groups_, turns_, is_row_;
   std::array<ir::LocalId, 3> num_ = {};
   // Of a turn.
   struct Axis {

@@ -19,7 +19,7 @@ StmtList Folder::run() {
   groups_ = fresh(Kind::Let, "groups", Level::Grid);
   is_row_ = fresh(Kind::Let, "is_row", Level::Grid, Type::Bool);
   first_ = fresh(Kind::Let, "first", level);
-  step_ = fresh(Kind::Let, "step", Level::Grid);
+  stride_ = fresh(Kind::Let, "stride", Level::Grid);
   turns_ = fresh(Kind::Let, "turns", level);
 
   std::map<std::pair<Type, uint32_t>, size_t> taken;
@@ -93,13 +93,13 @@ StmtList Folder::start() {
     step = d_.binary(BinaryOp::Mul, step, d_.number(together_));
   }
   out.push_back(d_.let(first_, first));
-  out.push_back(d_.let(step_, step));
+  out.push_back(d_.let(stride_, step));
   // Every lane has one turn at least.
   const ExprId others = d_.binary(
       BinaryOp::Sub, d_.binary(BinaryOp::Sub, d_.ref(groups_), d_.number(1)), d_.ref(first_));
   out.push_back(d_.let(
       turns_,
-      d_.binary(BinaryOp::Add, d_.binary(BinaryOp::Div, others, d_.ref(step_)), d_.number(1))));
+      d_.binary(BinaryOp::Add, d_.binary(BinaryOp::Div, others, d_.ref(stride_)), d_.number(1))));
   for (const auto& [i, u] : uses_) {
     const LocalId local{i};
     if (u.home != Home::Slot && u.home != Home::Uniform) continue;
@@ -209,7 +209,7 @@ void Folder::turns(std::span<const StmtId> items, StmtList& out) {
   std::map<uint32_t, LocalId> before;
   const auto name_group = [&](ExprId number) {
     return d_.let(group_, d_.binary(BinaryOp::Add, d_.ref(first_),
-                                    d_.binary(BinaryOp::Mul, number, d_.ref(step_))));
+                                    d_.binary(BinaryOp::Mul, number, d_.ref(stride_))));
   };
   if (written_turns_ == 0) {
     name_ids();

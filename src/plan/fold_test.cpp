@@ -43,7 +43,7 @@ TEST(Fold, WithoutState) {
             R"(
 var level : u32 = 0u32;
 for turn in 0u32 .. turns {
-  let turn_group : u32 = first + turn * step;
+  let turn_group : u32 = first + turn * stride;
   var turn_wid : u32 = turn_group;
   if !is_row {
     turn_wid = turn_group % num;
@@ -54,7 +54,7 @@ for turn in 0u32 .. turns {
 level = 0;
 for n in 0 .. 9 {
   for turn_2 in 0u32 .. turns {
-    let turn_group_2 : u32 = first + turn_2 * step;
+    let turn_group_2 : u32 = first + turn_2 * stride;
     var turn_wid_2 : u32 = turn_group_2;
     if !is_row {
       turn_wid_2 = turn_group_2 % num;
@@ -78,7 +78,7 @@ TEST(Fold, StateInSlots) {
             R"(
 var x : u32 = 0u32;
 for turn in 0u32 .. turns {
-  let turn_group : u32 = first + turn * step;
+  let turn_group : u32 = first + turn * stride;
   var turn_wid : u32 = turn_group;
   if !is_row {
     turn_wid = turn_group % num;
@@ -90,7 +90,7 @@ for turn in 0u32 .. turns {
 }
 barrier grid;
 for turn_2 in 0u32 .. turns {
-  let turn_group_2 : u32 = first + turn_2 * step;
+  let turn_group_2 : u32 = first + turn_2 * stride;
   var turn_wid_2 : u32 = turn_group_2;
   if !is_row {
     turn_wid_2 = turn_group_2 % num;
@@ -114,7 +114,7 @@ var x : u32 = 0u32;
 var x_2 : u32 = 0u32;
 var x_3 : u32 = 0u32;
 {
-  let turn_group : u32 = first + 0u32 * step;
+  let turn_group : u32 = first + 0u32 * stride;
   let in_group : u32 = lid.x % 4u32;
   let turn_lid : u32 = in_group;
   var turn_wid : u32 = turn_group;
@@ -126,7 +126,7 @@ var x_3 : u32 = 0u32;
   x_2 = x;
 }
 if 1u32 < turns {
-  let turn_group_2 : u32 = first + 1u32 * step;
+  let turn_group_2 : u32 = first + 1u32 * stride;
   let in_group_2 : u32 = lid.x % 4u32;
   let turn_lid_2 : u32 = in_group_2;
   var turn_wid_2 : u32 = turn_group_2;
@@ -139,7 +139,7 @@ if 1u32 < turns {
 }
 barrier grid;
 {
-  let turn_group_3 : u32 = first + 0u32 * step;
+  let turn_group_3 : u32 = first + 0u32 * stride;
   let in_group_3 : u32 = lid.x % 4u32;
   let turn_lid_3 : u32 = in_group_3;
   var turn_wid_3 : u32 = turn_group_3;
@@ -151,7 +151,7 @@ barrier grid;
   a[turn_gid_3 + 1] = x;
 }
 if 1u32 < turns {
-  let turn_group_4 : u32 = first + 1u32 * step;
+  let turn_group_4 : u32 = first + 1u32 * stride;
   let in_group_4 : u32 = lid.x % 4u32;
   let turn_lid_4 : u32 = in_group_4;
   var turn_wid_4 : u32 = turn_group_4;
@@ -179,7 +179,7 @@ k = 1;
 barrier grid;
 let before : u32 = k;
 for turn in 0u32 .. turns {
-  let turn_group : u32 = first + turn * step;
+  let turn_group : u32 = first + turn * stride;
   var turn_wid : u32 = turn_group;
   if !is_row {
     turn_wid = turn_group % num;
@@ -193,7 +193,7 @@ for turn in 0u32 .. turns {
 }
 barrier grid;
 for turn_2 in 0u32 .. turns {
-  let turn_group_2 : u32 = first + turn_2 * step;
+  let turn_group_2 : u32 = first + turn_2 * stride;
   var turn_wid_2 : u32 = turn_group_2;
   if !is_row {
     turn_wid_2 = turn_group_2 % num;
@@ -215,7 +215,7 @@ TEST(Fold, EndedLanes) {
 var live : bool = false;
 var meeting_round : u32 = 0u32;
 for turn in 0u32 .. turns {
-  let turn_group : u32 = first + turn * step;
+  let turn_group : u32 = first + turn * stride;
   let in_group : u32 = lid.x % 4u32;
   let turn_lid : u32 = in_group;
   var turn_wid : u32 = turn_group;
@@ -251,7 +251,7 @@ if meeting[0u32 + meeting_round] == 0u32 {
 }
 meeting_round = select(meeting_round == 2u32, 0u32, meeting_round + 1u32);
 for turn_2 in 0u32 .. turns {
-  let turn_group_2 : u32 = first + turn_2 * step;
+  let turn_group_2 : u32 = first + turn_2 * stride;
   let in_group_2 : u32 = lid.x % 4u32;
   let turn_lid_2 : u32 = in_group_2;
   var turn_wid_2 : u32 = turn_group_2;
@@ -282,7 +282,7 @@ TEST(Fold, SharedMemory) {
                   {.together = 4}),
             R"(
 for turn in 0u32 .. turns {
-  let turn_group : u32 = first + turn * step;
+  let turn_group : u32 = first + turn * stride;
   var turn_wid : u32 = turn_group;
   if !is_row {
     turn_wid = turn_group % num;
@@ -301,7 +301,7 @@ for turn in 0u32 .. turns {
 }
 barrier grid;
 for turn_2 in 0u32 .. turns {
-  let turn_group_2 : u32 = first + turn_2 * step;
+  let turn_group_2 : u32 = first + turn_2 * stride;
   var turn_wid_2 : u32 = turn_group_2;
   if !is_row {
     turn_wid_2 = turn_group_2 % num;

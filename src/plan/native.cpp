@@ -25,7 +25,7 @@ NativeState prepare_native(Draft& d, BufferId control) {
   hidden.count = native.words.published(0);
   native.meeting = d.add_hidden(std::move(hidden));
   for (size_t row = 0; row < d.fixpoints.size(); ++row)
-    native.rounds.push_back(d.local(Local::Kind::Var, "round", Type::U32, Level::Grid));
+    native.rounds.push_back(d.local(Local::Kind::Var, "pass_round", Type::U32, Level::Grid));
   const auto variable = [&](std::string_view name, Type type, Level level) {
     return d.local(Local::Kind::Var, name, type, level);
   };

@@ -33,7 +33,7 @@ segment 0
 
     region main {
       let lane : u32 = ((wid.z * num_workgroups.y + wid.y) * num_workgroups.x + wid.x) * 4u32 + lid.x;
-      var round : u32 = 0u32;
+      var pass_round : u32 = 0u32;
       var passes : u32 = fixpoint_result[0u32];
       var converged : bool = fixpoint_result[1u32] as bool;
       region main {
@@ -43,18 +43,18 @@ segment 0
         var changed : bool = true;
         while changed && pass < most {
           if lane == 0u32 {
-            atomic_store(meeting[6u32 + select(round == 2u32, 0u32, round + 1u32)], 0u32);
+            atomic_store(meeting[6u32 + select(pass_round == 2u32, 0u32, pass_round + 1u32)], 0u32);
           }
           let at : u32 = 0;
           let with : u32 = a[gid.x];
           let old : u32 = atomic_max(d[at], with);
           if max(old, with) != old {
-            atomic_store(meeting[6u32 + round], 1u32);
+            atomic_store(meeting[6u32 + pass_round], 1u32);
           }
           barrier grid;
           pass = pass + 1u32;
-          changed = meeting[6u32 + round] as bool;
-          round = select(round == 2u32, 0u32, round + 1u32);
+          changed = meeting[6u32 + pass_round] as bool;
+          pass_round = select(pass_round == 2u32, 0u32, pass_round + 1u32);
         }
         passes = pass;
         converged = !changed;
@@ -93,7 +93,7 @@ segment 0, tells who is live, live lanes in live
       var live : bool = true;
       var meeting_round : u32 = 0u32;
       var group_round : u32 = 0u32;
-      var round : u32 = 0u32;
+      var pass_round : u32 = 0u32;
       var passes : u32 = fixpoint_result[0u32];
       var converged : bool = fixpoint_result[1u32] as bool;
       let most : u32 = 5;
@@ -126,7 +126,7 @@ segment 0, tells who is live, live lanes in live
           break;
         }
         if lane == 0u32 {
-          atomic_store(meeting[6u32 + select(round == 2u32, 0u32, round + 1u32)], 0u32);
+          atomic_store(meeting[6u32 + select(pass_round == 2u32, 0u32, pass_round + 1u32)], 0u32);
         }
         if live {
           if a[gid.x] == 1 {
@@ -153,7 +153,7 @@ segment 0, tells who is live, live lanes in live
           var i_2 : u32 = lane;
           while i_2 < len(d) {
             if before_d[i_2] != d[i_2] {
-              atomic_store(meeting[6u32 + round], 1u32);
+              atomic_store(meeting[6u32 + pass_round], 1u32);
               before_d[i_2] = d[i_2];
             }
             if len(d) - i_2 <= num_workgroups.x * num_workgroups.y * num_workgroups.z * 4u32 {
@@ -164,8 +164,8 @@ segment 0, tells who is live, live lanes in live
         }
         barrier grid;
         pass = pass + 1u32;
-        changed = meeting[6u32 + round] as bool;
-        round = select(round == 2u32, 0u32, round + 1u32);
+        changed = meeting[6u32 + pass_round] as bool;
+        pass_round = select(pass_round == 2u32, 0u32, pass_round + 1u32);
       }
       passes = pass;
       converged = !changed;
