@@ -74,10 +74,10 @@ TEST_F(Verify, TheFirstDifference) {
   EXPECT_EQ(outcome.out,
             "reference:3: same as the oracle: 3 outputs, 17 elements\n"
             "reference:2: differs\n"
-            "  o[0] is 54, the oracle has 50 (lane 0)\n"
-            "    8 of 10 elements differ\n"
-            "  f[2] is 19.333334, the oracle has 17.333334, 1048576 ULP apart (lane 2)\n"
-            "    4 of 6 elements differ, at most 1048576 ULP\n");
+            "  o[1] is 52, the oracle has 51 (lane 1)\n"
+            "    9 of 10 elements differ\n"
+            "  f[2] is 18, the oracle has 17.333334, 349525 ULP apart (lane 2)\n"
+            "    6 of 6 elements differ, at most 349526 ULP\n");
   EXPECT_THAT(outcome.err, HasSubstr("vyre check FILE --races"));
 }
 
@@ -100,14 +100,14 @@ TEST_F(Verify, Json) {
   const Json& o = wrong["outputs"][0];
   EXPECT_EQ(o["name"], "o");
   EXPECT_EQ(o["type"], "u32");
-  EXPECT_EQ(o["differing"], 8);
-  EXPECT_EQ(o["first"]["element"], 0);
-  EXPECT_EQ(o["first"]["lane"], 0);
-  EXPECT_EQ(o["first"]["device"], "54");
-  EXPECT_EQ(o["first"]["oracle"], "50");
+  EXPECT_EQ(o["differing"], 9);
+  EXPECT_EQ(o["first"]["element"], 1);
+  EXPECT_EQ(o["first"]["lane"], 1);
+  EXPECT_EQ(o["first"]["device"], "52");
+  EXPECT_EQ(o["first"]["oracle"], "51");
   EXPECT_TRUE(o["first"]["ulps"].is_null());
   EXPECT_EQ(wrong["outputs"][1]["first"]["element"], 2);
-  EXPECT_EQ(wrong["outputs"][1]["first"]["ulps"], 1048576);
+  EXPECT_EQ(wrong["outputs"][1]["first"]["ulps"], 349525);
   EXPECT_EQ(wrong["outputs"][2]["same"], true);
 }
 
