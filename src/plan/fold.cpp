@@ -197,7 +197,6 @@ bool Folder::is_uniform(ExprId id) const {
 void Folder::write(LocalId local, uint32_t piece, bool by_all) {
   mention(local, piece);
   LocalUse& u = use(local);
-  u.written.insert(piece);
   u.by_some = u.by_some || !by_all;
 }
 
@@ -252,15 +251,11 @@ void Folder::scan(StmtId id, uint32_t piece, bool by_all) {
       s,
       [&](const Let& x) {
         LocalUse& u = use(x.local);
-        u.declared.insert(piece);
         ++u.lets;
         u.value = x.value;
         write(x.local, piece, by_all);
       },
-      [&](const DeclareArray& x) {
-        use(x.local).declared.insert(piece);
-        write(x.local, piece, by_all);
-      },
+      [&](const DeclareArray& x) { write(x.local, piece, by_all); },
       [&](const Assign& x) {
         ++use(x.local).assigns;
         write(x.local, piece, by_all);

@@ -57,8 +57,6 @@ class Folder {
   };
   struct LocalUse {
     std::set<uint32_t> pieces;  // that mention it; kAround: statements around barriers
-    std::set<uint32_t> written;
-    std::set<uint32_t> declared;
     uint32_t lets = 0;
     uint32_t assigns = 0;
     bool by_some = false;  // written where not all lanes come

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Compile : public ::testing::Test {
  protected:
@@ -94,6 +95,27 @@ TEST_F(Compile, Ptx) {
   const Outcome both = compile({"--arch", "sm_80", "--device", "cpu", "--emit", "ptx"});
   EXPECT_EQ(both.exit_code, 2);
   EXPECT_THAT(both.err, HasSubstr("give --device ID, or --arch sm_90"));
+}
+
+// The code for each way through a barrier of the grid.
+TEST_F(Compile, Routes) {
+  const std::string meets = folder_.write("meets.vyre",
+                                          "program meets {\n  workgroup 64;\n  inout a : u32[];\n"
+                                          "  a[gid.x] = 1;\n  barrier grid;\n"
+                                          "  a[gid.x] += a[0];\n}\n");
+  const auto ptx = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"compile", meets, "--arch", "sm_90", "--emit", "ptx"});
+    return run_vyre(std::move(more));
+  };
+  EXPECT_THAT(ptx({}).out, AllOf(HasSubstr(".reqntid 64,"), Not(HasSubstr("vyre_entry_1"))));
+  EXPECT_THAT(ptx({"--route", "virtual"}).out,
+              AllOf(HasSubstr(".reqntid 1024,"), Not(HasSubstr("vyre_entry_1"))));
+  EXPECT_EQ(ptx({"--route", "virtual", "--json"}).json()["route"], "virtual");
+  EXPECT_THAT(ptx({"--route", "resident"}).out, HasSubstr("vyre_entry_1"));
+  const Outcome checked = ptx({"--route", "native", "--checked"});
+  EXPECT_EQ(checked.exit_code, 4);
+  EXPECT_THAT(checked.err, HasSubstr("Fix: use the virtual route"));
+  EXPECT_EQ(ptx({"--route", "shortest"}).exit_code, 2);
 }
 
 // With a driver that is none: its binaries are the PTX that they were made from.
