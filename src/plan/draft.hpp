@@ -94,6 +94,14 @@ class Draft {
   std::vector<ir::ExprId> operands(ir::StmtId id) const;
   // The same statement with other blocks.
   ir::StmtId with_blocks(ir::StmtId id, const std::vector<StmtList>& blocks);
+  // The same with what `make` makes of each block; itself, if it has none.
+  template <class Make>
+  ir::StmtId map_blocks(ir::StmtId id, const Make& make) {
+    const ir::Stmt s = p[id];  // `make` may add others
+    std::vector<StmtList> blocks;
+    ir::for_each_block(s, [&](ir::Block b) { blocks.push_back(make(b)); });
+    return blocks.empty() ? id : with_blocks(id, blocks);
+  }
   // A deep copy: expressions are trees, so using one twice needs a second one.
   ir::ExprId clone(ir::ExprId id);
 

@@ -73,10 +73,7 @@ StmtList Folder::lower_loads(std::span<const StmtId> list) {
       out.push_back(d_.barrier(Scope::Grid));
       continue;
     }
-    std::vector<StmtList> blocks;
-    const Stmt s = d_.p[id];
-    for_each_block(s, [&](Block b) { blocks.push_back(lower_loads(d_.p.items(b))); });
-    out.push_back(blocks.empty() ? id : d_.with_blocks(id, blocks));
+    out.push_back(d_.map_blocks(id, [&](Block b) { return lower_loads(d_.p.items(b)); }));
   }
   return out;
 }

@@ -269,13 +269,12 @@ void Folder::rewrite(StmtId id, StmtList& out) {
     out.push_back(d_.when(d_.binary(BinaryOp::Eq, now, d_.number(0)), {copy}));
     return;
   }
-  std::vector<StmtList> blocks;
-  for_each_block(s, [&](Block b) {
-    StmtList& list = blocks.emplace_back();
+  copy = d_.map_blocks(copy, [&](Block b) {
+    StmtList list;
     const auto items = d_.p.items(b);
     for (const StmtId inner : StmtList(items.begin(), items.end())) rewrite(inner, list);
+    return list;
   });
-  if (!blocks.empty()) copy = d_.with_blocks(copy, blocks);
   match(
       d_.p.stmts[copy.index()], [&](Let& x) { x.local = named(x.local); },
       [&](DeclareArray& x) { x.local = named(x.local); },

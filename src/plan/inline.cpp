@@ -66,11 +66,8 @@ class BodyCopier {
   StmtId stmt(StmtId id) {
     std::vector<ExprId> operands;
     for (const ExprId e : d_.operands(id)) operands.push_back(expr(e));
-    StmtId copy = d_.with_operands(id, operands);
-    std::vector<StmtList> blocks;
-    const Stmt original = d_.p[id];
-    for_each_block(original, [&](Block b) { blocks.push_back(block(b)); });
-    if (!blocks.empty()) copy = d_.with_blocks(copy, blocks);
+    const StmtId copy =
+        d_.map_blocks(d_.with_operands(id, operands), [&](Block b) { return block(b); });
     Stmt s = d_.p[copy];
     match(
         s, [&](Let& x) { x.local = local(x.local); },
@@ -229,12 +226,12 @@ class Inliner : private Hoister {
       out.push_back(id);
       return;
     }
-    StmtId with_own_blocks = id;
-    std::vector<StmtList> blocks;
-    const Stmt s = d_.p[id];
-    for_each_block(s, [&](Block b) { block(b, blocks.emplace_back()); });
-    if (!blocks.empty()) with_own_blocks = d_.with_blocks(id, blocks);
-    hoist_statement(with_own_blocks, out);
+    const StmtId own = d_.map_blocks(id, [&](Block b) {
+      StmtList list;
+      block(b, list);
+      return list;
+    });
+    hoist_statement(own, out);
   }
 
   [[nodiscard]] bool chosen(ExprId id) const override {

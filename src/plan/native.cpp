@@ -86,10 +86,7 @@ class EffectHoister : private Hoister {
   }
   void statement(StmtId id, StmtList& out) {
     const Stmt s = d_.p[id];
-    StmtId own = id;
-    std::vector<StmtList> blocks;
-    for_each_block(s, [&](Block b) { blocks.push_back(block(b)); });
-    if (!blocks.empty()) own = d_.with_blocks(id, blocks);
+    const StmtId own = d_.map_blocks(id, [&](Block b) { return block(b); });
     if (const auto* let = std::get_if<Let>(&s);
         let != nullptr && std::holds_alternative<UniformLoad>(d_.p[let->value]) &&
         !contains(d_.operands(let->value).front())) {
@@ -232,10 +229,7 @@ StmtList NativeSegment::lower_fixpoints(std::span<const StmtId> given) {
       lower_fixpoint(id, out);
       continue;
     }
-    std::vector<StmtList> blocks;
-    const Stmt s = d_.p[id];
-    for_each_block(s, [&](Block b) { blocks.push_back(lower_fixpoints(d_.p.items(b))); });
-    out.push_back(d_.with_blocks(id, blocks));
+    out.push_back(d_.map_blocks(id, [&](Block b) { return lower_fixpoints(d_.p.items(b)); }));
   }
   return out;
 }

@@ -199,9 +199,7 @@ class Normaliser : private Hoister {
       return;
     }
     if (std::holds_alternative<Nested>(s) || std::holds_alternative<Region>(s)) {
-      std::vector<StmtList> blocks;
-      for_each_block(s, [&](Block b) { blocks.push_back(list(d_.p.items(b), flags)); });
-      out.push_back(d_.with_blocks(id, blocks));
+      out.push_back(d_.map_blocks(id, [&](Block b) { return list(d_.p.items(b), flags); }));
       return;
     }
     hoist_statement(id, out);

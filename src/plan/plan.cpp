@@ -124,11 +124,8 @@ void guard_zero_passes(Draft& d) {
     const auto given = d.p.items(block);
     StmtList out;
     for (const StmtId id : StmtList(given.begin(), given.end())) {
-      StmtId own = id;
-      std::vector<StmtList> blocks;
       const Stmt s = d.p[id];
-      for_each_block(s, [&](Block b) { blocks.push_back(self(self, b)); });
-      if (!blocks.empty()) own = d.with_blocks(id, blocks);
+      StmtId own = d.map_blocks(id, [&](Block b) { return self(self, b); });
       if (const auto* fixpoint = std::get_if<Fixpoint>(&s)) {
         const auto constant = check::evaluate_constant(d.c, fixpoint->max_passes);
         if (!constant || constant->bits == 0) {

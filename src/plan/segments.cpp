@@ -404,15 +404,13 @@ class SegmentMaker {
       rewrite_trap(id, *trap, operands[0], out);
       return;
     }
-    StmtId copy = operands.empty() ? id : d_.with_operands(id, operands);
-    std::vector<StmtList> blocks;
-    for_each_block(s, [&](Block b) {
-      StmtList& list = blocks.emplace_back();
+    const StmtId copy = operands.empty() ? id : d_.with_operands(id, operands);
+    out.push_back(d_.map_blocks(copy, [&](Block b) {
+      StmtList list;
       const auto items = d_.p.items(b);
       for (const StmtId inner : StmtList(items.begin(), items.end())) rewrite(inner, list);
-    });
-    if (!blocks.empty()) copy = d_.with_blocks(copy, blocks);
-    out.push_back(copy);
+      return list;
+    }));
   }
 
   void rewrite_trap(StmtId id, const Trap& trap, ExprId value, StmtList& out) {
