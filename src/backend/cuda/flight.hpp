@@ -178,6 +178,7 @@ class Flights {
   void settle() noexcept;
 
   Result<device::Completion> wait(device::Ticket ticket, device::Deadline deadline);
+  bool is_done(device::Ticket ticket);
 
  private:
   struct Form {

@@ -160,6 +160,8 @@ Result<bool> Run::step(const Step& step) {
   const bool timing = flight_.timing;
   Flight::StepEvents events{.step = flight_.step, .launch = std::holds_alternative<Launch>(step)};
   if (timing) {
+    // What the stream waits for is no part of the step.
+    if (auto ok = parts_.flights.await_cleared(flight_, stream_); !ok) return pass_on(ok);
     const auto begin = parts_.flights.timer(flight_, stream_);
     if (!begin) return std::unexpected(begin.error());
     events.begin = *begin;
