@@ -112,7 +112,8 @@ Result<void> Dispatch::shape() {
         return ok;
     w.layout = make_layout(*w.variant->plan, *p_.source.program, w.launch, w.wanted.resident,
                            w.wanted.repeated);
-    if (one_pass()) w.layout.overwritten = check::overwritten(*p_.source.program, w.launch, w.given);
+    if (one_pass())
+      w.layout.overwritten = check::overwritten(*p_.source.program, w.launch, w.given);
     if (w.layout.total > w.arena.bytes() ||
         (w.arena.valid() && !w.arena.check_owner(*device_.backend))) {
       w.arena.free();
