@@ -242,6 +242,8 @@ TEST(Overwritten, ReadsOfWhatEndedLanesStored) {
 TEST(Overwritten, Fixpoints) {
   EXPECT_EQ(one("a[gid.x] = 1; fixpoint max 9 over (a) { atomic_max(a[0], data[gid.x]); }"), "a");
   EXPECT_EQ(one("fixpoint max 9 over (a) { a[gid.x] = 1; }"), "");  // the first pass is compared
+  EXPECT_EQ(one("fixpoint max 9 over (a) { io[0] = 1; } a[gid.x] = 1;"), "");
+  EXPECT_EQ(one("a[gid.x] = 1; if data[0] == 1 { return; } fixpoint max 9 over (a) { }"), "");
   EXPECT_EQ(one("fixpoint max 9 over (io) { io[0] = 1; } a[gid.x] = 1;"), "a");
   EXPECT_EQ(one("fixpoint max 9 over (io) { a[gid.x] = 1; }"), "");
   EXPECT_EQ(one("fixpoint max 9 over (io) { if data[0] == 1 { return; } } a[gid.x] = 1;"), "");
