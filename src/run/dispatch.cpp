@@ -9,6 +9,7 @@
 
 #include "run/errors.hpp"
 #include "run/state.hpp"
+#include "vyre/check/overwritten.hpp"
 
 namespace vyre::run {
 
@@ -112,6 +113,8 @@ Result<void> Dispatch::shape() {
         return ok;
     w.layout = make_layout(*w.variant->plan, *p_.source.program, w.launch, w.wanted.resident,
                            w.wanted.repeated);
+    if (one_pass())
+      w.layout.overwritten = check::overwritten(*p_.source.program, w.launch, w.given);
     if (w.layout.total > w.arena.bytes() ||
         (w.arena.valid() && !w.arena.check_owner(*device_.backend))) {
       w.arena.free();
@@ -147,6 +150,14 @@ Result<void> Dispatch::shape() {
     w.resident[i].bytes = needed;
   }
   return check_output_bytes();
+}
+
+// A known grid in which every lane goes its way, once. Repeated passes compare what they wrote with
+// what was there before; a checked lane may stop at any access; and at the host bytes are needed to
+// send, whatever they are.
+bool Dispatch::one_pass() const {
+  const Workspace::Shape& wanted = lease_->wanted;
+  return !wanted.checked && !wanted.repeated && !wanted.unknown_grid && !at_host();
 }
 
 Result<void> Dispatch::check_output_bytes() {

@@ -166,6 +166,7 @@ class Dispatch {
   Result<void> take_arguments(const Arguments& arguments);
   Result<void> read_grid();
   Result<void> shape();
+  [[nodiscard]] bool one_pass() const;
   Result<std::shared_ptr<const pipeline::Variant>> variant(plan::Route route);
   Result<std::shared_ptr<const pipeline::Variant>> variant(const pipeline::Policy& policy);
   [[nodiscard]] pipeline::Policy fold() const;
