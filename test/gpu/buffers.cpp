@@ -18,12 +18,17 @@ struct Counted {
 };
 
 void run_on_many(Soak& soak, std::string_view meet, uint32_t times) {
-  const Pipeline pipeline =
-      compile(soak.device,
-              fmt::format("program count {{\n  workgroup 256;\n  inout d : u32[];\n  out found "
-                          ": u32[];\n  let i = gid.x;\n  let y = d[i];\n{}  d[i] = y + 1;\n  "
-                          "found[i] = y;\n}}\n",
-                          meet));
+  const Pipeline pipeline = compile(soak.device, fmt::format(R"(program count {{
+  workgroup 256;
+  inout d : u32[];
+  out found : u32[] @count(len(d));
+  let i = gid.x;
+  let y = d[i];
+{}  d[i] = y + 1;
+  found[i] = y;
+}}
+)",
+                                                             meet));
   std::vector<Counted> all(kBuffers);
   for (uint32_t i = 0; i < kBuffers; ++i) {
     // Some share a length, and with it a form of the work; others do not.
