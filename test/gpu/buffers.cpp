@@ -45,7 +45,7 @@ void run_on_many(Soak& soak, std::string_view meet, uint32_t times) {
       Counted& one = all[soak.random() % kBuffers];
       ++one.times;
       const std::array<Argument, 1> inputs = {one.buffer};
-      const std::array<const Buffer*, 1> outputs = {&one.copy};
+      const std::array<const Buffer*, 2> outputs = {nullptr, &one.copy};
       const Arguments arguments{.inputs = inputs, .outputs = outputs};
       if (waits)
         must(pipeline.dispatch(arguments), "a dispatch on buffers");
