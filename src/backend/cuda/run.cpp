@@ -379,11 +379,11 @@ Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, 
                                        kernel.shared_bytes, stream_, pointers);
     if (!got.ok()) return failed(got);
     if (!capturing_) return true;
-    // The next launch of the graph counts from zero again. Nothing but the counter is touched: the
+    // The next launch of the graph counts from zero again. Nothing but the counters is touched: the
     // host may store to the rest.
-    return going_on(
-        gpu_.check(gpu_.driver.set_words(*control + offsetof(GpuControl, arrived), 0, 1, stream_),
-                   "clearing a control block"));
+    return going_on(gpu_.check(gpu_.driver.set_words(*control + offsetof(GpuControl, even), 0,
+                                                     device::kGpuCounterWords, stream_),
+                               "clearing a control block"));
   }
   uint32_t blocks_x = grid[0];
   if (lanes > 1) {

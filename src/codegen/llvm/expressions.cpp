@@ -39,6 +39,8 @@ Val LaneCode::value(ExprId id) {
       [&](const BuiltinRef& e) { return env_.builtin(e.builtin, e.axis); },
       [&](const Len& e) { return Val{memory(e.memory).length, false}; },
       [&](const Load& e) {
+        if (frame().c == frames_.front().c)
+          if (llvm::Value* const known = env_.knows(id)) return Val{known, false};
         return load(e.memory, e.index, {id, {}}, c().expr_proofs[id.index()] >= 0);
       },
       [&](const Unary& e) {
@@ -86,7 +88,7 @@ Val LaneCode::intrinsic(const IntrinsicCall& e) {
 Val LaneCode::uniform_load(ExprId id, const UniformLoad& e) {
   const auto meet = [&] {
     if (e.scope == Scope::Grid)
-      env_.grid_barrier();
+      env_.grid_barrier({});
     else
       env_.workgroup_barrier();
   };

@@ -126,7 +126,12 @@ class Environment {
   // Only where each lane is a thread of its own (Options::lanes_are_threads); elsewhere the plan
   // cuts at barriers and copies, and a subgroup is a block of lanes.
   virtual void workgroup_barrier();
-  virtual void grid_barrier();
+  // `at`: the statement, if it is one.
+  virtual void grid_barrier(ir::StmtId at);
+  // What a statement of the program does, and what an expression of it is, if the environment has
+  // its own way for it; otherwise false and null.
+  virtual bool does(ir::StmtId) { return false; }
+  virtual llvm::Value* knows(ir::ExprId) { return nullptr; }
   virtual void subgroup_barrier();
   virtual void copy(const CopyOperands& copy, SiteRef site);
   // Of lanes of the subgroup that have not ended: the bits (u32) of those for which it holds, and
@@ -275,7 +280,7 @@ class LaneCode {
   void leave_divergent(const LanesOfLoop& lanes);
   void emit_return(const ir::Return& s);
   void emit_trap(const ir::Trap& s, ir::StmtId id);
-  void emit_barrier(const ir::Barrier& s);
+  void emit_barrier(const ir::Barrier& s, ir::StmtId id);
   void emit_copy(const ir::AsyncCopy& s, ir::StmtId id);
   void end_lanes();
   [[nodiscard]] bool jumps_out(ir::Block block) const;

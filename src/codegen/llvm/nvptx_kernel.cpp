@@ -73,18 +73,19 @@ uint32_t most_blocks(std::string_view architecture, uint32_t threads) {
 
 }  // namespace
 
-NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Segment& segment, uint32_t number,
+NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Plan& plan, uint32_t number,
                          const Machine& machine, bool checked)
     : module_(module),
       context_(module.getContext()),
       b_(context_),
-      segment_(segment),
-      program_(segment.program),
+      segment_(plan.segments[number]),
+      program_(segment_.program),
       number_(number),
       machine_(machine),
       checked_(checked),
-      use_(thread_use(segment.program, checked)),
-      shape_(thread_shape(segment.program, checked)) {}
+      use_(thread_use(program_, checked)),
+      shape_(thread_shape(program_, checked)),
+      votes_(plan, segment_) {}
 
 void NvptxKernel::run() {
   declare();
@@ -288,9 +289,8 @@ void NvptxKernel::declare() {
   control_ = parameter(b_.getPtrTy(kPtxGlobalSpace), offsetof(GpuArgs, control));
   find_ids();
   polls_left_ = b_.CreateAlloca(b_.getInt32Ty());
-  goal_ = b_.CreateAlloca(b_.getInt32Ty());
   b_.CreateStore(b_.getInt32(kTripsPerPoll), polls_left_);
-  b_.CreateStore(b_.getInt32(0), goal_);
+  declare_meetings();
 }
 
 llvm::BasicBlock* NvptxKernel::block(const char* name) {

@@ -95,9 +95,9 @@ void NvptxKernel::start_shared() {
     deal_to_all(
         1, [&](llvm::Value*) { b_.CreateStore(b_.getInt32(0), header_word(kEndedWord), true); });
   // By the thread that may write it again.
-  if (segment_.barriers_inside)
-    deal_to_all(
-        1, [&](llvm::Value*) { b_.CreateStore(b_.getInt32(0), header_word(kGivenUpWord), true); });
+  if (segment_.barriers_inside && votes_.count() == 0)
+    deal_to_all(1,
+                [&](llvm::Value*) { b_.CreateStore(b_.getInt32(0), header_word(kMetWord), true); });
   for (uint32_t i = 0; i < memories_.size(); ++i) {
     if (program_.program.buffers[i].kind != BufferKind::Shared) continue;
     any = true;
