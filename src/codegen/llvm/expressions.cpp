@@ -51,6 +51,8 @@ Val LaneCode::value(ExprId id) {
         if (is_lazy(e.op)) return lazy(e, false);
         const Val x = value(e.left);
         const Val y = value(e.right);
+        if (e.op == BinaryOp::Sub && at_least(e.left, e.right))
+          return Val{b_.CreateNUWSub(x.v, y.v), false};
         return math_.binary(e.op, type_of_expr(e.left), x, y, type_of_expr(e.right));
       },
       [&](const Cast& e) {
@@ -314,11 +316,13 @@ Val LaneCode::call_body(Frame inner, FnId fn) {
   llvm::BasicBlock* const exit = inner.exit;
   const bool divergent = inner.divergent;
   const uint64_t trips = trips_;
+  const auto facts = std::exchange(facts_, {});
   frames_.push_back(std::move(inner));
   emit_block(f.body);
   branch_to(exit);
   b_.SetInsertPoint(exit);
   trips_ = trips;
+  facts_ = facts;
   if (divergent) --parted_;
   mask_ = before;
   if (wide() && can_end(f.body)) {

@@ -295,6 +295,9 @@ class LaneCode {
   Val condition(ir::ExprId id);
   std::optional<bool> promised(const ir::Binary& e, const Val& x, const Val& y);
   Val lazy(const ir::Binary& e, bool as_condition);
+  // What a condition that holds, or not, says about all of the block (facts.cpp).
+  void learn(ir::ExprId condition, bool holds, ir::Block block);
+  [[nodiscard]] bool at_least(ir::ExprId large, ir::ExprId small) const;
   bool quickly_done(ir::ExprId id, uint32_t& nodes) const;
   Val uniform_load(ir::ExprId id, const ir::UniformLoad& e);
   Val call(const ir::Call& e);
@@ -436,7 +439,9 @@ class LaneCode {
   bool no_splits_ = false;  // in trips that are left over
   uint64_t trips_ = 1;      // of the loops around, as far as they are known
   uint32_t asked_ = 0;      // loops so far that ask whether to go on
-  uint32_t copies_ = 0;     // statements emitted a second time for full masks
+  // Of one lane: the first is not less than the second.
+  std::vector<std::pair<ir::ExprId, ir::ExprId>> facts_;
+  uint32_t copies_ = 0;  // statements emitted a second time for full masks
 };
 
 }  // namespace vyre::codegen

@@ -95,8 +95,10 @@ void NvptxKernel::run() {
     return;
   }
   bind_buffers();
-  // Of a launch that was given up some blocks may not have begun.
-  if (const Cost cost = estimated_cost(program_, 1); cost.guessed || cost.lane > kLongLane)
+  // Of a launch that was given up some blocks may not have begun, unless they begin together. It is
+  // a trip to memory before anything else.
+  if (const Cost cost = estimated_cost(program_, 1);
+      !segment_.barriers_inside && (cost.guessed || cost.lane > kLongLane))
     ask_first();
   if (several()) {
     emit_several();

@@ -123,6 +123,7 @@ class NvptxKernel : public Environment {
   void take_turns(llvm::Value* count, llvm::function_ref<void(llvm::Value* at)> body);
   llvm::Value* header_word(uint32_t word);
   [[nodiscard]] const plan::SharedUse* use_of(uint32_t buffer) const;
+  [[nodiscard]] bool needs_zeros(uint32_t buffer) const;  // nvptx_clear.cpp
   void copy_shared(uint32_t buffer, bool save, bool alone);
   void start_shared();
   void save_shared();

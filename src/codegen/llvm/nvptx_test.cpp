@@ -209,12 +209,12 @@ TEST(Nvptx, OneThreadIsOneLane) {
 }
 
 TEST(Nvptx, BarriersStayWhereTheyAre) {
-  // One after shared memory is zeroed, one of the source.
   const std::string reverse = ptx(kReverse);
-  EXPECT_EQ(count(reverse, "bar.sync"), 2U) << reverse;
+  EXPECT_EQ(count(reverse, "bar.sync"), 1U) << reverse;
   EXPECT_THAT(reverse, AllOf(HasSubstr("ld.shared"), HasSubstr("st.shared"),
                              HasSubstr(".extern .shared .align 16 .b8 vyre_shared[]")));
-  // The trips of a loop that is not long are known, and each has its barrier.
+  // One after shared memory is zeroed. The trips of a loop that is not long are known, and each has
+  // its barrier.
   EXPECT_EQ(count(ptx(kTree), "bar.sync"), 9U);
   // After zeroing; two each around the loads of the condition and of the body.
   EXPECT_EQ(count(ptx(programs().at("uniform_load")), "bar.sync"), 5U);
@@ -364,6 +364,64 @@ TEST(Nvptx, GridBarriersAreInside) {
   const std::string split = ptx(programs().at("grid"));
   EXPECT_THAT(split, Not(HasSubstr("acquire")));
   EXPECT_GT(count(split, ".entry "), 1U);
+}
+
+// Blocks of a launch with barriers of the grid begin together: none is left when it is given up.
+TEST(Nvptx, OnlyBlocksThatMayComeLateAskFirst) {
+  constexpr const char* kEndless = R"(program p { workgroup 64; inout a : u32[];
+    while a[gid.x] != 3 { a[gid.x] = a[gid.x] * 5 + 1; } @ a[gid.x] += 1; })";
+  const auto first_load = [&](std::string_view between) {
+    std::string source = kEndless;
+    source.replace(source.find('@'), 1, between);
+    const std::string code = ptx(source, "sm_90", plan::Route::Native);
+    const size_t at = code.find("ld.volatile.global.u32");
+    return at < code.find("ld.global.u32");
+  };
+  EXPECT_TRUE(first_load(""));
+  EXPECT_FALSE(first_load("barrier grid;"));
+}
+
+TEST(Nvptx, ZerosThatNobodyReadsAreNotWritten) {
+  const auto clears = [](std::string_view body) {
+    const std::string code = ptx("program p { workgroup 64; inout a : u32[]; shared s : u32[64]; " +
+                                 std::string(body) + " }");
+    EXPECT_THAT(code, HasSubstr("st.shared"));
+    return count(code, "st.shared.v4.u32") != 0;
+  };
+  const std::string use = " barrier workgroup; a[gid.x] = s[63 - lid.x];";
+  EXPECT_FALSE(clears("s[lid.x] = a[gid.x];" + use));
+  EXPECT_FALSE(clears("let lane = lid.x; barrier workgroup; s[lane] = a[gid.x];" + use));
+  EXPECT_FALSE(clears("for i in 0 .. num_workgroups.x { s[lid.x] = a[gid.x + i];" + use +
+                      " barrier workgroup; }"));
+  // Read before, or by others before the barrier; not by all lanes; not all of it; after a loop
+  // that may have no trip.
+  EXPECT_TRUE(clears("a[gid.x] = s[lid.x]; s[lid.x] = 1;" + use));
+  EXPECT_TRUE(clears("s[lid.x] = a[gid.x]; a[gid.x] = s[63 - lid.x];"));
+  EXPECT_TRUE(clears("if a[gid.x] == 1 { s[lid.x] = a[gid.x]; }" + use));
+  EXPECT_TRUE(clears("if a[gid.x] == 1 { return; } s[lid.x] = a[gid.x];" + use));
+  EXPECT_TRUE(clears("s[lid.x / 2] = a[gid.x];" + use));
+  EXPECT_TRUE(clears("s[lid.x] += a[gid.x];" + use));
+  EXPECT_TRUE(clears("var lane = lid.x; lane = a[3]; s[lane] = a[gid.x];" + use));
+  EXPECT_TRUE(clears(
+      "for i in 0 .. num_workgroups.x { s[lid.x] = a[gid.x + i]; barrier workgroup; }" + use));
+}
+
+TEST(Nvptx, ConditionsSettleBounds) {
+  const auto tests = [](std::string_view body) {
+    const std::string code =
+        ptx("program p { workgroup 64; inout a : u32[]; in by : u32[]; shared s : u32[64]; "
+            "s[lid.x] = lid.x; barrier workgroup; var d = by[0]; " +
+            std::string(body) + " a[gid.x] = d; }");
+    return count(code, ", 63;") + count(code, ", 64;");
+  };
+  EXPECT_EQ(tests("if lid.x >= d { d = 7 + s[lid.x - by[1]]; }"), 1U);
+  EXPECT_EQ(tests("let k = by[1]; if lid.x >= k { d = s[lid.x - k]; }"), 0U);
+  EXPECT_EQ(tests("let k = by[1]; if lid.x > k && d > 3 { d = s[lid.x - k]; }"), 0U);
+  EXPECT_EQ(tests("let k = by[1]; if k > lid.x { d = 9; } else { d = s[lid.x - k]; }"), 0U);
+  // The other way round, or with something that has changed since.
+  EXPECT_EQ(tests("let k = by[1]; if lid.x <= k { d = s[lid.x - k]; }"), 1U);
+  EXPECT_EQ(tests("if lid.x >= d { d += by[2]; d = s[lid.x - d]; }"), 1U);
+  EXPECT_EQ(tests("let k = by[1]; if lid.x >= k || d > 3 { d = s[lid.x - k]; }"), 1U);
 }
 
 // Ended lanes that walk along do not come to subgroup operations, which would wait for them.

@@ -422,7 +422,10 @@ void LaneCode::emit_uniform_if(llvm::Value* condition, const If& s) {
   const auto side = [&](llvm::BasicBlock* block, Block body) {
     b_.SetInsertPoint(block);
     mask_ = before;
+    const size_t known = facts_.size();
+    learn(s.condition, block == yes, body);
     emit_block(body);
+    facts_.resize(known);
     End end;
     if (!terminated()) {
       end = {b_.GetInsertBlock(), mask_};
