@@ -6,6 +6,8 @@
 // next ones those that vote with yes. When all have come to a barrier, nobody adds to its counter
 // before all have left the next one, so what one reads then is final, and the base of the barrier
 // after that.
+#include <utility>
+
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/nvptx_kernel.hpp"
@@ -138,11 +140,14 @@ llvm::Function* NvptxKernel::wait_function() {
 
 // What makes it fast: to branch on what the addition returned before looking at the counter, some
 // looks in a row that nobody counts, and, where many blocks would get in each other's way, a pause
-// before the first one.
-llvm::Value* NvptxKernel::wait_for_all(const Meeting& meeting, llvm::Value* mine) {
+// before the first one. Without votes there is nothing to tell when all have come.
+llvm::Value* NvptxKernel::wait_for_all(const Meeting& meeting, llvm::Value* mine,
+                                       llvm::BasicBlock* join) {
+  const bool counts = votes_.count() != 0;
   llvm::BasicBlock* const others = block("others");
   llvm::BasicBlock* const pause = block("pause");
-  llvm::BasicBlock* const done = block("all_came");
+  llvm::BasicBlock* const tell = block("tell");
+  llvm::BasicBlock* const done = counts ? tell : join;
   std::vector<std::pair<llvm::Value*, llvm::BasicBlock*>> ways;
   const auto done_if_all = [&](llvm::Value* grown, llvm::BasicBlock* otherwise) {
     b_.CreateCondBr(all_came(meeting, grown), done, otherwise);
@@ -155,7 +160,7 @@ llvm::Value* NvptxKernel::wait_for_all(const Meeting& meeting, llvm::Value* mine
                                       wide ? "=l,l,l,~{memory}" : "=r,l,r,~{memory}", count_type_,
                                       {meeting.counter, mine});
   done_if_all(b_.CreateSub(b_.CreateAdd(old, mine), meeting.base), others);
-  llvm::BasicBlock* poll = block("poll");
+  llvm::BasicBlock* const poll = block("poll");
   b_.CreateCondBr(b_.CreateICmpUGE(meeting.blocks, b_.getInt32(kManyBlocks)), pause, poll);
   b_.SetInsertPoint(pause);
   nap(kNapOfMany);
@@ -165,11 +170,16 @@ llvm::Value* NvptxKernel::wait_for_all(const Meeting& meeting, llvm::Value* mine
     done_if_all(look_at(meeting), block("behind"));
     nap(kNapAtBarrier);
   }
-  ways.emplace_back(
-      b_.CreateCall(wait_function(), {control_, meeting.counter, meeting.base, meeting.blocks}),
-      b_.GetInsertBlock());
-  b_.CreateBr(done);
-  b_.SetInsertPoint(done);
+  llvm::Value* const last =
+      b_.CreateCall(wait_function(), {control_, meeting.counter, meeting.base, meeting.blocks});
+  ways.emplace_back(last, b_.GetInsertBlock());
+  llvm::Constant* const none = llvm::ConstantInt::get(count_type_, 0);
+  if (counts)
+    b_.CreateBr(tell);
+  else
+    b_.CreateCondBr(b_.CreateICmpEQ(last, none), tell, join);
+  b_.SetInsertPoint(tell);
+  if (!counts) return llvm::ConstantInt::get(count_type_, 1);
   llvm::PHINode* const grown = b_.CreatePHI(count_type_, static_cast<unsigned>(ways.size()));
   for (const auto& [value, from] : ways) grown->addIncoming(value, from);
   return grown;
@@ -183,7 +193,6 @@ void NvptxKernel::grid_barrier(StmtId at) {
   const Meeting meeting = next_meeting();
   llvm::Value* const word = header_word(kMetWord);
   llvm::BasicBlock* const arrive = block("arrive");
-  llvm::BasicBlock* const tell = block("tell");
   llvm::BasicBlock* const join = block("join");
   llvm::BasicBlock* const on = block("met");
   llvm::Value* mine = number(1);
@@ -198,13 +207,16 @@ void NvptxKernel::grid_barrier(StmtId at) {
   }
   b_.CreateCondBr(b_.CreateICmpEQ(thread_, b_.getInt32(0)), arrive, join);
   b_.SetInsertPoint(arrive);
-  llvm::Value* const came = wait_for_all(meeting, mine);
-  if (counts)
-    b_.CreateBr(tell);
-  else
-    b_.CreateCondBr(b_.CreateICmpEQ(came, number(0)), tell, join);
-  b_.SetInsertPoint(tell);
-  b_.CreateStore(counts ? came : number(1), word, true);
+  if (llvm::Value* const asked = std::exchange(cancel_at_start_, nullptr)) {
+    llvm::BasicBlock* const give_up = block("give_up");
+    llvm::BasicBlock* const begun = block("begun");
+    b_.CreateCondBr(b_.CreateICmpNE(asked, b_.getInt32(0)), give_up, begun);
+    b_.SetInsertPoint(give_up);
+    b_.CreateStore(number(counts ? 0 : 1), word, true);
+    b_.CreateBr(join);
+    b_.SetInsertPoint(begun);
+  }
+  b_.CreateStore(wait_for_all(meeting, mine, join), word, true);
   b_.CreateBr(join);
   b_.SetInsertPoint(join);
   workgroup_barrier();

@@ -95,11 +95,14 @@ void NvptxKernel::run() {
     return;
   }
   bind_buffers();
-  // Of a launch that was given up some blocks may not have begun, unless they begin together. It is
-  // a trip to memory before anything else.
-  if (const Cost cost = estimated_cost(program_, 1);
-      !segment_.barriers_inside && (cost.guessed || cost.lane > kLongLane))
-    ask_first();
+  // Of a launch that was given up some blocks may not have begun. To ask is a trip to memory, which
+  // is not waited for before a barrier that waits much longer.
+  if (const Cost cost = estimated_cost(program_, 1); cost.guessed || cost.lane > kLongLane) {
+    if (segment_.barriers_inside)
+      cancel_at_start_ = cancel_word();
+    else
+      ask_first();
+  }
   if (several()) {
     emit_several();
   } else {

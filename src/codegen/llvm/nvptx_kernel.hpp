@@ -139,6 +139,7 @@ class NvptxKernel : public Environment {
                                     llvm::ArrayRef<llvm::Type*> parameters);
   void nap(uint32_t ns);
   llvm::Value* lanes_of_warp();
+  llvm::Value* cancel_word();
   llvm::Value* given_up();
   void ask_first();
   llvm::Function* stop_function();
@@ -157,9 +158,9 @@ class NvptxKernel : public Environment {
   llvm::Value* all_came(const Meeting& meeting, llvm::Value* grown);
   llvm::Value* look_at(const Meeting& meeting);
   llvm::Function* wait_function();
-  // By one thread of each block: what the counter has grown by, or 0 if the launch is
-  // given up.
-  llvm::Value* wait_for_all(const Meeting& meeting, llvm::Value* mine);
+  // By one thread of each block: what it tells the others, at the insertion point; without votes
+  // it goes to `join` unless the launch is given up.
+  llvm::Value* wait_for_all(const Meeting& meeting, llvm::Value* mine, llvm::BasicBlock* join);
 
   llvm::Module& module_;
   llvm::LLVMContext& context_;
@@ -186,7 +187,8 @@ class NvptxKernel : public Environment {
   bool aligned_ = false;  // rows start at multiples of a thread's lanes
   llvm::Value* shared_ = nullptr;
   llvm::Value* control_ = nullptr;
-  llvm::Value* polls_left_ = nullptr;  // variables
+  llvm::Value* cancel_at_start_ = nullptr;  // not null: the first barrier of the grid looks at it
+  llvm::Value* polls_left_ = nullptr;       // variables
   // Variables of barriers of the grid. With votes, the two counters take turns.
   llvm::Type* count_type_ = nullptr;
   llvm::Value* base_ = nullptr;

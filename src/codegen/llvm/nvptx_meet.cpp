@@ -186,10 +186,13 @@ void NvptxKernel::out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Val
   record(KernelStop::Kind::OutOfBounds, site, memory.argument, lane, memory.length, index);
 }
 
+llvm::Value* NvptxKernel::cancel_word() {
+  return b_.CreateLoad(b_.getInt32Ty(), byte_address(b_, control_, offsetof(GpuControl, cancel)),
+                       true);
+}
+
 llvm::Value* NvptxKernel::given_up() {
-  llvm::Value* const cancel = b_.CreateLoad(
-      b_.getInt32Ty(), byte_address(b_, control_, offsetof(GpuControl, cancel)), true);
-  return b_.CreateICmpNE(cancel, b_.getInt32(0));
+  return b_.CreateICmpNE(cancel_word(), b_.getInt32(0));
 }
 
 void NvptxKernel::ask_first() {

@@ -353,12 +353,12 @@ TEST(Nvptx, GridBarriersAreInside) {
   EXPECT_EQ(barriers, 2U) << code;
   EXPECT_EQ(count(code, "ld.volatile.shared.u32"), barriers) << code;
   EXPECT_EQ(count(code, "st.volatile.shared.u32"), barriers + 1) << code;
-  // With votes it always says something.
+  // With votes it always says something, and the first one may say that it was not begun.
   code = ptx(programs().at("grid"), "sm_90", plan::Route::Native);
   barriers = count(code, "atom.add.acq_rel.gpu");
   EXPECT_EQ(barriers, 3U) << code;
   EXPECT_EQ(count(code, "ld.volatile.shared.u64"), barriers) << code;
-  EXPECT_EQ(count(code, "st.volatile.shared.u64"), barriers) << code;
+  EXPECT_EQ(count(code, "st.volatile.shared.u64"), barriers + 1) << code;
   EXPECT_EQ(count(code, ".entry "), 1U);
   // Without one there is nothing of it, and as many kernels as segments.
   const std::string split = ptx(programs().at("grid"));
@@ -366,19 +366,22 @@ TEST(Nvptx, GridBarriersAreInside) {
   EXPECT_GT(count(split, ".entry "), 1U);
 }
 
-// Blocks of a launch with barriers of the grid begin together: none is left when it is given up.
-TEST(Nvptx, OnlyBlocksThatMayComeLateAskFirst) {
-  constexpr const char* kEndless = R"(program p { workgroup 64; inout a : u32[];
-    while a[gid.x] != 3 { a[gid.x] = a[gid.x] * 5 + 1; } @ a[gid.x] += 1; })";
-  const auto first_load = [&](std::string_view between) {
-    std::string source = kEndless;
-    source.replace(source.find('@'), 1, between);
-    const std::string code = ptx(source, "sm_90", plan::Route::Native);
-    const size_t at = code.find("ld.volatile.global.u32");
-    return at < code.find("ld.global.u32");
-  };
-  EXPECT_TRUE(first_load(""));
-  EXPECT_FALSE(first_load("barrier grid;"));
+// Whether to begin at all: at once, or, not to wait for the answer, at the first barrier of the
+// grid.
+TEST(Nvptx, BlocksAskFirst) {
+  const std::string alone = ptx(programs().at("endless"));
+  EXPECT_THAT(alone, ContainsRegex("ld.volatile.global.u32 \t(%r[0-9]+), [^\n]*\n\tsetp.eq"));
+  const std::string loop = " while a[gid.x] != 3 { a[gid.x] = a[gid.x] * 5 + 1; } ";
+  const std::string meets =
+      ptx("program p { workgroup 64; inout a : u32[];" + loop + "barrier grid;" + loop + "}",
+          "sm_90", plan::Route::Native);
+  // The first load of all, and nobody looks at what it gave before the lanes have met.
+  const size_t asked = meets.find("ld.volatile.global.u32 \t");
+  ASSERT_NE(asked, std::string::npos);
+  EXPECT_LT(asked, meets.find("ld.global.u32")) << meets;
+  const size_t name = meets.find("%r", asked);
+  const std::string answer = meets.substr(name, meets.find(',', name) - name) + ",";
+  EXPECT_GT(meets.find(answer, name + answer.size()), meets.find("bar.sync")) << meets;
 }
 
 TEST(Nvptx, ZerosThatNobodyReadsAreNotWritten) {
