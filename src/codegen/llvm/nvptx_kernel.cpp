@@ -224,7 +224,13 @@ void NvptxKernel::emit_several() {
   b_.SetInsertPoint(next);
   llvm::Value* const following = b_.CreateAdd(at, number(1), "", true, true);
   at->addIncoming(following, next);
-  b_.CreateCondBr(b_.CreateICmpULT(following, last), lane, exit_);
+  llvm::Instruction* const again = b_.CreateCondBr(b_.CreateICmpULT(following, last), lane, exit_);
+  // Few come here, and the driver takes longer for longer code.
+  llvm::MDNode* const rolled =
+      llvm::MDNode::get(context_, {llvm::MDString::get(context_, "llvm.loop.unroll.disable")});
+  llvm::MDNode* const loop = llvm::MDNode::getDistinct(context_, {nullptr, rolled});
+  loop->replaceOperandWith(0, loop);
+  again->setMetadata(llvm::LLVMContext::MD_loop, loop);
 }
 
 Val NvptxKernel::along_x() {
