@@ -35,6 +35,35 @@ constexpr uint32_t kOtherCounter = offsetof(GpuControl, even) ^ offsetof(GpuCont
 
 }  // namespace
 
+// Whether the first barrier stands in no loop and under no condition.
+bool NvptxKernel::meets_at_top() const {
+  const Program& p = program_.program;
+  const auto waits = [&](auto&& self, ExprId id) -> bool {
+    const auto* load = std::get_if<UniformLoad>(&p[id]);
+    bool found = load != nullptr && load->scope == Scope::Grid;
+    for_each_operand(p, p[id], [&](ExprId e) { found = found || self(self, e); });
+    return found;
+  };
+  enum class First : uint8_t { None, Top, Inside };
+  const auto look = [&](auto&& self, Block block) -> First {
+    for (const StmtId id : p.items(block)) {
+      const auto* barrier = std::get_if<Barrier>(&p[id]);
+      bool here = barrier != nullptr && barrier->scope == Scope::Grid;
+      for_each_operand(p, p[id], [&](ExprId e) { here = here || waits(waits, e); });
+      if (here) return std::holds_alternative<While>(p[id]) ? First::Inside : First::Top;
+      const bool same =
+          std::holds_alternative<Region>(p[id]) || std::holds_alternative<Nested>(p[id]);
+      First below = First::None;
+      for_each_block(p[id], [&](Block b) {
+        if (below == First::None) below = self(self, b);
+      });
+      if (below != First::None) return same ? below : First::Inside;
+    }
+    return First::None;
+  };
+  return look(look, p.body) == First::Top;
+}
+
 void NvptxKernel::declare_meetings() {
   const auto variable = [&](llvm::Constant* start) {
     llvm::Value* const made = b_.CreateAlloca(start->getType());

@@ -98,7 +98,7 @@ void NvptxKernel::run() {
   // Of a launch that was given up some blocks may not have begun. To ask is a trip to memory, which
   // is not waited for before a barrier that waits much longer.
   if (const Cost cost = estimated_cost(program_, 1); cost.guessed || cost.lane > kLongLane) {
-    if (segment_.barriers_inside)
+    if (segment_.barriers_inside && meets_at_top())
       cancel_at_start_ = cancel_word();
     else
       ask_first();

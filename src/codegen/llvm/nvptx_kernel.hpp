@@ -153,6 +153,7 @@ class NvptxKernel : public Environment {
     llvm::Value* base = nullptr;     // what it was when all had left the barrier before
     llvm::Value* blocks = nullptr;
   };
+  [[nodiscard]] bool meets_at_top() const;
   void declare_meetings();
   Meeting next_meeting();
   llvm::Value* all_came(const Meeting& meeting, llvm::Value* grown);

@@ -382,6 +382,13 @@ TEST(Nvptx, BlocksAskFirst) {
   const size_t name = meets.find("%r", asked);
   const std::string answer = meets.substr(name, meets.find(',', name) - name) + ",";
   EXPECT_GT(meets.find(answer, name + answer.size()), meets.find("bar.sync")) << meets;
+  // In a loop each barrier would look.
+  const std::string in_loop =
+      ptx("program p { workgroup 64; inout a : u32[]; for i in 0 .. num_workgroups.x {" + loop +
+              "barrier grid; } }",
+          "sm_90", plan::Route::Native);
+  EXPECT_THAT(in_loop, ContainsRegex("ld.volatile.global.u32 \t(%r[0-9]+), [^\n]*\n\tsetp.eq"));
+  EXPECT_EQ(count(in_loop, "st.volatile.shared.u32"), 2U) << in_loop;
 }
 
 TEST(Nvptx, ZerosThatNobodyReadsAreNotWritten) {
