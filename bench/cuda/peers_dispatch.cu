@@ -50,10 +50,10 @@ void launch_driver(void* const* d, const uint32_t*) {
   driver().launch_small(at<uint32_t>(d, 0));
   if (driver().synchronize(stream()) != CUDA_SUCCESS) std::abort();
 }
-// One buffer and then the other.
-void launch_other(void* const* d, const uint32_t*) {
+// Number: of how many buffers each time the next one.
+void launch_other(void* const* d, const uint32_t* n) {
   static uint32_t next = 0;
-  driver().launch_small(at<uint32_t>(d, static_cast<int>(next++ % 2)));
+  driver().launch_small(at<uint32_t>(d, static_cast<int>(next++ % n[0])));
   if (driver().synchronize(stream()) != CUDA_SUCCESS) std::abort();
 }
 // Number: how many, without a wait in between.

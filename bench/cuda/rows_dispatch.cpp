@@ -13,6 +13,36 @@ std::shared_ptr<Ours> small_program(const Bench& bench) {
   return ours;
 }
 
+// Another argument each time, of so many.
+void changing_row(Bench& bench, uint32_t count) {
+  bench.run(
+      "G4", "warm dispatch and wait, another of " + std::to_string(count) + " arguments", [&] {
+        auto ours = small_program(bench);
+        struct Changing {
+          std::vector<Buffer> buffers;
+          std::vector<std::vector<Argument>> arguments;
+          Outputs slots;
+          size_t next = 0;
+        };
+        auto all = std::make_shared<Changing>();
+        all->buffers.reserve(count);
+        for (uint32_t i = 1; i < count; ++i)
+          all->buffers.push_back(must(bench.device().upload(as_bytes(std::vector<uint32_t>(64)))));
+        all->arguments.push_back({Argument(ours->buffer("d"))});
+        for (const Buffer& buffer : all->buffers) all->arguments.push_back({Argument(buffer)});
+        Case c{.ours = [ours, all] {
+          all->next = (all->next + 1) % all->arguments.size();
+          (void)must(
+              ours->pipeline().dispatch_into({.inputs = all->arguments[all->next]}, all->slots));
+        }};
+        std::vector<PeerMemory> rooms;
+        for (uint32_t i = 0; i < count; ++i) rooms.push_back(peer_room(256));
+        add_peer(c, "launch and synchronize", "driver API", Goal::ratio(1 / 0.95),
+                 {"launch_other", rooms, {count}, false}, same<uint32_t>(ours, "d", rooms[0], 64));
+        return c;
+      });
+}
+
 void sequence_row(Bench& bench, uint32_t count, uint32_t repeats) {
   const std::string what =
       "sequence of " + std::to_string(count) + " small programs, " +
@@ -61,28 +91,9 @@ void dispatch_rows(Bench& bench) {
              {"launch", {peer_room(256)}});
     return c;
   });
-  bench.run("G4", "warm dispatch and wait, another argument each time", [&] {
-    auto ours = small_program(bench);
-    struct Two {
-      std::vector<Argument> first, second;
-      Buffer other;
-      Outputs slots;
-      bool next = false;
-    };
-    auto two = std::make_shared<Two>();
-    two->other = must(bench.device().upload(as_bytes(std::vector<uint32_t>(64))));
-    two->first.emplace_back(ours->buffer("d"));
-    two->second.emplace_back(two->other);
-    Case c{.ours = [ours, two] {
-      two->next = !two->next;
-      (void)must(ours->pipeline().dispatch_into({.inputs = two->next ? two->first : two->second},
-                                                two->slots));
-    }};
-    const PeerMemory d = peer_room(256);
-    add_peer(c, "launch and synchronize", "driver API", Goal::ratio(1 / 0.95),
-             {"launch_other", {d, peer_room(256)}, {}, false}, same<uint32_t>(ours, "d", d, 64));
-    return c;
-  });
+  // A few have a graph each; of many, one graph is patched each time.
+  changing_row(bench, 2);
+  changing_row(bench, 16);
   bench.run("G4", "dispatch without a wait, 100 in a row, each", [&] {
     auto ours = small_program(bench);
     auto inputs = std::make_shared<std::vector<Argument>>();

@@ -331,12 +331,18 @@ void Numbers::assume_on_host(ExprId condition) {
 }
 
 void Numbers::assume(ExprId condition, bool truth) {
+  int budget = 256;  // `let`s may refer to each other again and again
+  assume(condition, truth, budget);
+}
+
+void Numbers::assume(ExprId condition, bool truth, int& budget) {
+  if (--budget < 0) return;
   const Expr& e = p_[condition];
   if (const auto* unary = std::get_if<Unary>(&e); unary != nullptr && unary->op == UnaryOp::Not)
-    return assume(unary->operand, !truth);
+    return assume(unary->operand, !truth, budget);
   if (const auto* ref = std::get_if<LocalRef>(&e)) {
     if (const ExprId meaning = condition_of_[ref->local.index()]; meaning.valid())
-      assume(meaning, truth);
+      assume(meaning, truth, budget);
     return;
   }
   const auto* binary = std::get_if<Binary>(&e);
@@ -352,8 +358,8 @@ void Numbers::assume(ExprId condition, bool truth) {
   const bool both_fail =
       binary->op == BinaryOp::LogicalOr || (binary->op == BinaryOp::Or && type == Type::Bool);
   if ((both_hold && truth) || (both_fail && !truth)) {
-    assume(binary->left, truth);
-    assume(binary->right, truth);
+    assume(binary->left, truth, budget);
+    assume(binary->right, truth, budget);
   }
 }
 

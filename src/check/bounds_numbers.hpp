@@ -32,6 +32,7 @@ class Numbers {
   [[nodiscard]] uint32_t version(ir::LocalId local) const { return versions_[local.index()]; }
 
  private:
+  void assume(ir::ExprId condition, bool truth, int& budget);
   [[nodiscard]] std::optional<ir::Type> type_of(ir::ExprId id) const {
     return s_.facts.expr_types[id.index()];
   }

@@ -39,6 +39,16 @@ TEST(Bounds, Guards) {
   EXPECT_EQ(proved("if gid.x < len(data) { work[gid.x] = 1; }"), "0/1");
 }
 
+// Conditions that refer to each other again and again do not take for ever.
+TEST(Bounds, GuardsOfGuards) {
+  std::string lets = "let c0 = gid.x < len(work);";
+  for (int i = 1; i < 60; ++i)
+    lets += "let c" + std::to_string(i) + " = c" + std::to_string(i - 1) + " && c" +
+            std::to_string(i - 1) + ";";
+  EXPECT_EQ(proved(lets + "if c3 { work[gid.x] = 1; }"), "1/1");
+  EXPECT_EQ(proved(lets + "if c59 { work[gid.x] = 1; }"), "1/1");
+}
+
 // What no lane reaches has bounds that contradict each other.
 TEST(Bounds, ContradictingGuards) {
   EXPECT_EQ(proved("let i = gid.x; if i >= 1 && i < 1 { tile[500 / i] = 1; }"), "0/1");

@@ -73,6 +73,7 @@ Json json_of(const PlanView::Buffer& b) {
   json["input"] = or_null(b.input_slot);
   json["output"] = or_null(b.output_slot);
   json["binding"] = or_null(b.binding);
+  json["begins"] = or_null(b.begins);
   return json;
 }
 

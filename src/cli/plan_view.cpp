@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/match.hpp"
+#include "vyre/check/overwritten.hpp"
 #include "vyre/ir/binary.hpp"
 #include "vyre/plan/bindings.hpp"
 #include "vyre/text/text.hpp"
@@ -113,9 +114,24 @@ class Viewer {
     return fmt::format("{}", fmt::join(options, ", "));
   }
 
+  // As a dispatch sees it; none if the launch is not known.
+  [[nodiscard]] std::optional<std::vector<bool>> overwritten_buffers() const {
+    const size_t count = p_.buffers.size();
+    if (input_.checked || plan_.route == plan::Route::Host) return std::vector<bool>(count);
+    std::vector<std::span<const std::byte>> given(count);
+    for (uint32_t i = 0; i < count; ++i) {
+      if (!input_.known.count_known(BufferId{i})) return std::nullopt;
+      if (const auto slot = checked_.buffers[i].input_slot)
+        given[i] = input_.prepared.inputs[*slot];
+    }
+    if (!input_.known.grid_known) return std::nullopt;
+    return check::overwritten(checked_, input_.known.launch, given);
+  }
+
   Result<void> buffers() {
     auto bindings = plan::plan_bindings(checked_);
     if (!bindings) return std::unexpected(std::move(bindings.error()));
+    const auto overwritten = overwritten_buffers();
     for (uint32_t i = 0; i < p_.buffers.size(); ++i) {
       const ir::Buffer& declared = p_.buffers[i];
       const check::BufferFacts& facts = checked_.buffers[i];
@@ -130,6 +146,12 @@ class Viewer {
       row.input_slot = facts.input_slot;
       row.output_slot = facts.output_slot;
       row.binding = facts.binding;
+      if (facts.input_slot)
+        row.begins = "given";
+      else if (facts.role == check::Role::Shared)
+        row.begins = "zeros";
+      else if (overwritten)
+        row.begins = (*overwritten)[i] ? "overwritten" : "zeros";
       view_.buffers.push_back(std::move(row));
     }
     for (const uint32_t row : bindings->input_slots)

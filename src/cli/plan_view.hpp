@@ -28,6 +28,8 @@ struct PlanView {
     std::string access;             // "read", "write", "read write"; "workgroup" for shared memory
     std::optional<uint64_t> count;  // elements, if known
     std::optional<uint32_t> input_slot, output_slot, binding;
+    // "given", "zeros", "overwritten"; none: the launch is not known
+    std::optional<std::string> begins;
   };
   struct Crossing {
     std::string name, type, level, where, why;

@@ -159,6 +159,11 @@ Result<Completion> Backend::wait(Ticket ticket, Deadline deadline) {
   return done;
 }
 
+bool Backend::is_done(Ticket ticket) {
+  const std::shared_lock lock(life_);
+  return is_lost() || do_is_done(ticket);
+}
+
 Result<Completion> Backend::run(const Submission& submission) {
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());

@@ -42,6 +42,7 @@ std::invoke_result_t<Work> in_turn(DeviceState& device, std::string_view what, W
   return enter(*device.backend, {what}, [&]() -> std::invoke_result_t<Work> {
     if (auto ok = device.check_usable(); !ok) return std::unexpected(std::move(ok.error()));
     const Queue::Turn turn(device.queues[0]);
+    device.queues[0].finish_started();
     return std::forward<Work>(work)();
   });
 }

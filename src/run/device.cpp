@@ -68,7 +68,11 @@ std::unique_ptr<Workspace> PipelineState::lease() {
 void PipelineState::give_back(std::unique_ptr<Workspace> workspace) {
   workspace->uses.clear();
   const std::scoped_lock lock(mutex);
-  if (idle.size() < kMostIdle) idle.push_back(std::move(workspace));
+  const auto has_arena = [](const std::unique_ptr<Workspace>& w) { return w->arena.valid(); };
+  const bool fits =
+      idle.size() < kMostIdle &&
+      (!has_arena(workspace) || std::ranges::count_if(idle, has_arena) < kMostIdleArenas);
+  if (fits) idle.push_back(std::move(workspace));
 }
 
 pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route) {
@@ -311,6 +315,7 @@ Result<void> Device::recover() const {
     // All turns at once: work that began meanwhile would use handles of both lives.
     std::array<std::optional<Queue::Turn>, kQueues> turns;
     for (size_t i = 0; i < kQueues; ++i) turns[i].emplace(state_->queues[i]);
+    for (Queue& queue : state_->queues) queue.finish_started();
     if (auto ok = state_->backend->recover(); !ok) return ok;
     state_->compiler.clear_memory();
     state_->recoveries.fetch_add(1);

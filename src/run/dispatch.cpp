@@ -9,6 +9,7 @@
 
 #include "run/errors.hpp"
 #include "run/state.hpp"
+#include "vyre/check/overwritten.hpp"
 
 namespace vyre::run {
 
@@ -68,6 +69,7 @@ Result<void> Dispatch::read_grid() {
       device::Transfer::Direction::ToHost,
       {config_.grid_from->buffer->handle(), config_.grid_from->offset, 12},
       reinterpret_cast<std::byte*>(grid.data())};
+  device_.queues[config_.queue.value_or(0)].finish_started();
   if (auto ok = device_.backend->transfer({&transfer, 1}); !ok) return ok;
   w.wanted.grid = grid;
   return shape();
@@ -111,6 +113,8 @@ Result<void> Dispatch::shape() {
         return ok;
     w.layout = make_layout(*w.variant->plan, *p_.source.program, w.launch, w.wanted.resident,
                            w.wanted.repeated);
+    if (one_pass())
+      w.layout.overwritten = check::overwritten(*p_.source.program, w.launch, w.given);
     if (w.layout.total > w.arena.bytes() ||
         (w.arena.valid() && !w.arena.check_owner(*device_.backend))) {
       w.arena.free();
@@ -146,6 +150,14 @@ Result<void> Dispatch::shape() {
     w.resident[i].bytes = needed;
   }
   return check_output_bytes();
+}
+
+// A known grid in which every lane goes its way, once. Repeated passes compare what they wrote with
+// what was there before; a checked lane may stop at any access; and at the host bytes are needed to
+// send, whatever they are.
+bool Dispatch::one_pass() const {
+  const Workspace::Shape& wanted = lease_->wanted;
+  return !wanted.checked && !wanted.repeated && !wanted.unknown_grid && !at_host();
 }
 
 Result<void> Dispatch::check_output_bytes() {
@@ -287,45 +299,83 @@ std::unexpected<Error> Dispatch::failed(const Error& error, uint32_t segment) {
   return std::unexpected(std::move(whole));
 }
 
-Result<Report> Dispatch::run(Outputs* slots) {
-  if (repeats_) return repeat(slots);
+Result<void> Dispatch::record_work(Outputs* slots) {
   Workspace& w = *lease_;
-  TraceSpan span(device_.trace.load(std::memory_order_relaxed), TraceCategory::Dispatch,
-                 p_.source.program->program.name);
+  report_ = {};
+  stats_ = {};
   // A recovery may have come between prepare() and the turn of this work.
-  if (auto ok = check_generation(); !ok) return std::unexpected(std::move(ok.error()));
+  if (auto ok = check_generation(); !ok) return ok;
   device_.telemetry.add(TelemetryField::Dispatches);
   if (host_input_bytes_ != 0) device_.telemetry.add(TelemetryField::InputBytes, host_input_bytes_);
+  if (repeats_) return record_again(slots);
+  span_.emplace(device_.trace.load(std::memory_order_relaxed), TraceCategory::Dispatch,
+                p_.source.program->program.name);
   w.recorder.begin(*device_.backend, submit_options());
   if (config_.grid_from && !grid_from_)
     if (auto ok = read_grid(); !ok) return failed(ok.error(), 0);
   setup_memory(w.recorder);
-  Report report;
-  report.route = w.route;
-  report.segments = static_cast<uint32_t>(w.variant->plan->segments.size());
-  report.grid = w.launch.grid;
-  report.workgroup = w.launch.workgroup;
-  report.cache_hit = p_.compile_hit;
-  PlanRunner runner(runner_setup(), w.memory, w.recorder, report);
-  w.recorder.set_host(&runner);
+  report_.route = w.route;
+  report_.segments = static_cast<uint32_t>(w.variant->plan->segments.size());
+  report_.grid = w.launch.grid;
+  report_.workgroup = w.launch.workgroup;
+  report_.cache_hit = p_.compile_hit;
+  runner_.emplace(runner_setup(), w.memory, w.recorder, report_);
+  w.recorder.set_host(&*runner_);
 
   w.memory.upload_inputs();
   w.memory.zero_outputs();
-  if (auto ok = passes(runner, report); !ok) return failed(ok.error(), runner.segment());
-  OutputStats stats;
-  if (slots != nullptr) read_outputs(*slots, stats);
-  const bool reports_left = runner.deferred() && !w.recorder.empty();
-  if (auto ok = w.recorder.flush(); !ok) return failed(ok.error(), runner.segment());
-  if (reports_left)
-    if (auto ok = runner.take_reports(); !ok) return failed(ok.error(), runner.segment());
-  w.recorder.set_host(nullptr);
-  note_repeatable(runner, report);
-  finish(report, stats);
-  if (span) {
-    span.arg("route", plan::name_of(report.route));
-    span.arg("launches", report.launches);
+  if (auto ok = passes(*runner_, report_); !ok) return failed(ok.error(), runner_->segment());
+  if (slots != nullptr) read_outputs(*slots, stats_);
+  reports_left_ = runner_->deferred() && !w.recorder.empty();
+  return {};
+}
+
+// What the last submission has come to.
+Result<Report> Dispatch::take(Result<void> done) {
+  Workspace& w = *lease_;
+  const uint32_t segment = runner_ ? runner_->segment() : 0;
+  if (done && !repeats_ && reports_left_) done = runner_->take_reports();
+  if (!done) {
+    w.last.can_repeat = false;
+    return failed(done.error(), segment);
   }
-  return report;
+  if (!repeats_) {
+    w.recorder.set_host(nullptr);
+    note_repeatable(*runner_, report_);
+  }
+  finish(report_, stats_);
+  if (span_ && *span_) {
+    span_->arg("route", plan::name_of(report_.route));
+    span_->arg("launches", report_.launches);
+  }
+  span_.reset();
+  return std::move(report_);
+}
+
+Result<Report> Dispatch::run(Outputs* slots) {
+  if (auto ok = record_work(slots); !ok) return std::unexpected(std::move(ok.error()));
+  Recorder& recorder = lease_->recorder;
+  return take(repeats_ ? recorder.flush_again(submit_options()) : recorder.flush());
+}
+
+bool Dispatch::can_start() const {
+  if (!device_.backend->info().capabilities.async_compute ||
+      device_.trace.load(std::memory_order_relaxed) != nullptr)
+    return false;
+  return repeats_ || (deferrable() && !config_.communicator);
+}
+
+Result<void> Dispatch::start(Outputs* slots) {
+  if (auto ok = record_work(slots); !ok) return ok;
+  Recorder& recorder = lease_->recorder;
+  auto started = repeats_ ? recorder.start_again(submit_options()) : recorder.start();
+  if (started) return started;
+  lease_->last.can_repeat = false;
+  return failed(started.error(), runner_ ? runner_->segment() : 0);
+}
+
+Result<Report> Dispatch::end() {
+  return take(lease_->recorder.finish());
 }
 
 void Dispatch::finish(Report& report, const OutputStats& stats) const {
@@ -376,9 +426,9 @@ void Dispatch::count(uint64_t dispatches, uint64_t launches) const {
 
 bool Dispatch::deferrable() const {
   Report unused;
-  if (iterations() > 1 || config_.grid_from || config_.trap_handler || at_host()) return false;
-  // Of a submission for all items nobody could stop, or hear of, just this one.
-  if (config_.cancel || config_.progress) return false;
+  if (iterations() > 1 || config_.grid_from || config_.trap_handler || config_.progress ||
+      at_host())
+    return false;
   // deferred() reads the plan and the setup only.
   return PlanRunner(runner_setup(), lease_->memory, lease_->recorder, unused).deferred();
 }

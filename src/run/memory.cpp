@@ -91,6 +91,7 @@ Layout make_layout(const plan::Plan& plan, const check::CheckedProgram& source,
   const auto& buffers = source.program.buffers;
   layout.source_at.assign(buffers.size(), Layout::kElsewhere);
   layout.snapshot_at.assign(buffers.size(), Layout::kElsewhere);
+  layout.overwritten.assign(buffers.size(), false);
   layout.source_bytes.assign(buffers.size(), 0);
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].kind == BufferKind::Shared) continue;
@@ -198,7 +199,7 @@ void Memory::upload_inputs() {
 void Memory::zero_outputs() {
   for (size_t i = 0; i < sources_; ++i)
     if (setup_.source->program.buffers[i].kind != BufferKind::Shared &&
-        !setup_.source->buffers[i].input_slot)
+        !setup_.source->buffers[i].input_slot && !setup_.layout->overwritten[i])
       fill_zero(places_[i]);
 }
 

@@ -24,6 +24,7 @@ struct Layout {
 
   std::vector<uint64_t> source_bytes;  // by BufferId; 0 for shared ones
   std::vector<uint64_t> source_at;
+  std::vector<bool> overwritten;      // by BufferId: nobody can tell what it begins with
   std::vector<uint64_t> snapshot_at;  // of written buffers, when the program is repeated
   std::vector<std::array<uint64_t, 2>> hidden_at;  // by row, both halves
   std::vector<uint64_t> hidden_bytes;
@@ -64,7 +65,8 @@ class Memory {
   };
   void begin(const Setup& setup, Recorder& recorder);
 
-  // What the first pass starts from: inputs where they belong, outputs as zeros.
+  // What the first pass starts from: inputs where they belong, outputs as zeros, but for those that
+  // are overwritten.
   void upload_inputs();
   void zero_outputs();
   // What every pass starts from: hidden memory.

@@ -135,7 +135,7 @@ Result<std::vector<Report>> Pipeline::dispatch_batch(std::span<const Arguments> 
 
 // Owned by the caller's handle and, until it is done, by the queue (shared, since either may be the
 // last). Until then it keeps pipeline and device alive, too.
-struct PendingState {
+struct PendingState final : Queue::Started {
   std::shared_ptr<PipelineState> pipeline;
   std::shared_ptr<const check::CheckedProgram> program;
   DispatchConfig config;
@@ -143,13 +143,106 @@ struct PendingState {
   std::optional<Dispatch> dispatch;
   std::atomic<bool> cancelled = false;
 
+  // The device has it; somebody waits for the device; there is a result.
+  enum class Stage : uint8_t { Posted, Started, Finishing, Finished };
   std::mutex mutex;
   std::condition_variable changed;
-  bool done = false;
+  Stage stage = Stage::Posted;
   bool taken = false;
   Outputs outputs;
   std::optional<Result<Report>> report;
+
+  [[nodiscard]] Queue& queue() const { return pipeline->device->queues[config.queue.value_or(0)]; }
+  // In the turn of the work. It is over afterwards, or started.
+  static void run(const std::shared_ptr<PendingState>& state, By by);
+  bool is_done() override;
+  void finish(By by) override;
+  bool is_finished() override {
+    const std::scoped_lock lock(mutex);
+    return stage == Stage::Finished;
+  }
+  // Until there is a result. False: the deadline came first.
+  bool wait_until(Deadline deadline);
+
+ private:
+  template <class Work>
+  std::invoke_result_t<Work> in_dispatch(Work&& work) {
+    return enter(*pipeline->device->backend, dispatching(*program), std::forward<Work>(work));
+  }
+  void set_stage(Stage next) {
+    {
+      const std::scoped_lock lock(mutex);
+      stage = next;
+    }
+    changed.notify_all();
+  }
+  void end_with(Result<Report> result, By by);
 };
+
+void PendingState::run(const std::shared_ptr<PendingState>& state, By by) {
+  PendingState& s = *state;
+  if (!s.dispatch->can_start())
+    return s.end_with(s.in_dispatch([&] { return s.dispatch->run(&s.outputs); }), by);
+  Queue& queue = s.queue();
+  queue.make_room();
+  auto started = s.in_dispatch([&]() -> Result<void> {
+    queue.started(state);
+    return s.dispatch->start(&s.outputs);
+  });
+  if (!started) return s.end_with(std::unexpected(std::move(started.error())), by);
+  // From here on it may be finished, and the device closed, at any time.
+  s.set_stage(Stage::Started);
+}
+
+bool PendingState::is_done() {
+  const std::scoped_lock lock(mutex);
+  return stage == Stage::Finished || (stage == Stage::Started && dispatch->is_done());
+}
+
+void PendingState::finish(By by) {
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return stage != Stage::Posted && stage != Stage::Finishing; });
+    if (stage == Stage::Finished) return;
+    stage = Stage::Finishing;
+  }
+  end_with(in_dispatch([&] { return dispatch->end(); }), by);
+}
+
+void PendingState::end_with(Result<Report> result, By by) {
+  report = std::move(result);
+  dispatch.reset();
+  // Who has waited may close the device, which the thread is not to hold any more then. A caller
+  // may be the last to hold it, and then the thread has to end, which may be waiting for this.
+  std::shared_ptr<PipelineState> last = std::move(pipeline);
+  if (by == By::Thread) last.reset();
+  set_stage(Stage::Finished);
+}
+
+bool PendingState::wait_until(Deadline deadline) {
+  constexpr std::chrono::microseconds kAsk{20};
+  std::unique_lock lock(mutex);
+  while (stage != Stage::Finished) {
+    const bool started = stage == Stage::Started;
+    if (deadline == device::kNoDeadline && started) {
+      lock.unlock();
+      finish(By::Caller);
+      lock.lock();
+    } else if (deadline == device::kNoDeadline) {
+      changed.wait(lock);
+    } else if (std::chrono::steady_clock::now() >= deadline) {
+      return false;
+    } else if (started && dispatch->is_done()) {
+      lock.unlock();
+      finish(By::Caller);
+      lock.lock();
+    } else {
+      changed.wait_until(
+          lock, started ? std::min(deadline, std::chrono::steady_clock::now() + kAsk) : deadline);
+    }
+  }
+  return true;
+}
 
 Result<Pending> Pipeline::dispatch_async(const Arguments& arguments,
                                          const DispatchConfig& over) const {
@@ -180,26 +273,18 @@ Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
   state->dispatch.emplace(*pipeline, state->config);
   if (auto ok = state->dispatch->prepare({.inputs = inputs, .outputs = arguments.outputs}); !ok)
     return std::unexpected(ok.error());
-  pipeline->device->queues[state->config.queue.value_or(0)].post([state] {
-    Result<Report> report = enter(*state->pipeline->device->backend, dispatching(*state->program),
-                                  [&] { return state->dispatch->run(&state->outputs); });
-    // Who has waited may close the device, which this is not to hold any more.
-    state->dispatch.reset();
-    state->pipeline.reset();
-    {
-      const std::scoped_lock lock(state->mutex);
-      state->report = std::move(report);
-      state->done = true;
-    }
-    state->changed.notify_all();
-  });
+  Queue& queue = state->queue();
+  if (state->dispatch->can_start() && queue.can_start()) {
+    const Queue::Turn turn(queue);
+    PendingState::run(state, PendingState::By::Caller);
+  } else {
+    queue.post([state] { PendingState::run(state, PendingState::By::Thread); });
+  }
   return Pending(std::move(state));
 }
 
 bool Pending::is_ready() const {
-  if (!state_) return false;
-  const std::scoped_lock lock(state_->mutex);
-  return state_->done;
+  return state_ && state_->is_done();
 }
 
 void Pending::cancel() {
@@ -211,13 +296,10 @@ Result<Report> Pending::wait_into(Outputs& slots, Deadline deadline) {
     return fail(ErrorCode::InvalidArgument,
                 "this Pending stands for no dispatch. Fix: wait for what dispatch_async returned");
   return enter(dispatching(*state_->program), [&]() -> Result<Report> {
-    std::unique_lock lock(state_->mutex);
-    const auto done = [&] { return state_->done; };
-    if (deadline == device::kNoDeadline)
-      state_->changed.wait(lock, done);
-    else if (!state_->changed.wait_until(lock, deadline, done))
+    if (!state_->wait_until(deadline))
       return fail(ErrorCode::Timeout,
                   "the dispatch is not done at the deadline. Fix: wait longer, or cancel() it");
+    const std::scoped_lock lock(state_->mutex);
     if (state_->taken)
       return fail(ErrorCode::InvalidArgument,
                   "the result of this dispatch has been taken. Fix: wait for it once");

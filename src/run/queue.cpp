@@ -3,6 +3,19 @@
 
 namespace vyre::run {
 
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr size_t kMostUnderWay = 64;
+// From here on who starts more looks whether the oldest is done, so that what it holds serves
+// again.
+constexpr size_t kManyUnderWay = 8;
+// A row of short dispatches is over before, and the thread does not get in its way.
+constexpr auto kUnattended = 1ms;
+
+}  // namespace
+
 Queue::~Queue() {
   {
     const std::scoped_lock lock(core_->mutex);
@@ -51,21 +64,96 @@ void Queue::post(std::function<void()> work) {
 
 void Queue::drain() {
   const Turn turn(*this);
+  finish_started();
+}
+
+// ---- work that is started and finished later
+
+std::shared_ptr<Queue::Started> Queue::Core::oldest() {
+  while (!under_way.empty() && under_way.front().work->is_finished()) under_way.pop_front();
+  return under_way.empty() ? nullptr : under_way.front().work;
+}
+
+bool Queue::can_start() {
+  std::shared_ptr<Started> oldest;
+  size_t count = 0;
+  {
+    const std::scoped_lock lock(core_->mutex);
+    // The thread is there from the first post on.
+    if (core_->given != core_->serving || !thread_.joinable()) return false;
+    oldest = core_->oldest();
+    count = core_->under_way.size();
+  }
+  if (count < kManyUnderWay) return true;
+  if (!oldest->is_done()) return count < kMostUnderWay;
+  oldest->finish(Started::By::Caller);
+  return true;
+}
+
+void Queue::make_room() {
+  for (;;) {
+    std::shared_ptr<Started> oldest;
+    size_t count = 0;
+    {
+      const std::scoped_lock lock(core_->mutex);
+      oldest = core_->oldest();
+      count = core_->under_way.size();
+    }
+    if (count < kManyUnderWay || (count < kMostUnderWay && !oldest->is_done())) return;
+    oldest->finish(Started::By::Caller);
+  }
+}
+
+void Queue::started(std::shared_ptr<Started> work) {
+  bool asleep = false;
+  {
+    const std::scoped_lock lock(core_->mutex);
+    core_->under_way.push_back({std::move(work), Clock::now()});
+    asleep = core_->asleep;
+  }
+  if (asleep) core_->changed.notify_all();
+}
+
+void Queue::finish_started() {
+  for (;;) {
+    std::shared_ptr<Started> oldest;
+    {
+      const std::scoped_lock lock(core_->mutex);
+      oldest = core_->oldest();
+    }
+    if (!oldest) return;
+    oldest->finish(Started::By::Caller);
+  }
 }
 
 void Queue::Core::serve() {
+  std::unique_lock lock(mutex);
   for (;;) {
-    Posted next_work;
-    {
-      std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return posted.empty() ? closing : posted.front().turn == serving; });
-      if (posted.empty()) return;
-      next_work = std::move(posted.front());
+    if (!posted.empty() && posted.front().turn == serving) {
+      Posted next_work = std::move(posted.front());
       posted.pop_front();
+      lock.unlock();
+      next_work.work();
+      next_work.work = nullptr;  // what it holds goes before anybody is told that it is done
+      next();
+      lock.lock();
+    } else if (std::shared_ptr<Started> first = oldest()) {
+      const Clock::time_point then = under_way.front().since + kUnattended;
+      if (Clock::now() < then) {
+        changed.wait_until(lock, then);
+        continue;
+      }
+      lock.unlock();
+      first->finish(Started::By::Thread);
+      first.reset();
+      lock.lock();
+    } else if (posted.empty() && closing) {
+      return;
+    } else {
+      asleep = true;
+      changed.wait(lock);
+      asleep = false;
     }
-    next_work.work();
-    next_work.work = nullptr;  // what it holds goes before anybody is told that it is done
-    next();
   }
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One in-order queue of a device. Callers that wait for their work run it themselves when their
-// turn comes; work that nobody waits for yet runs on a thread of the queue.
+// turn comes; work that nobody waits for yet is started in its turn and finished later, or runs on
+// a thread of the queue.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -38,10 +40,36 @@ class Queue {
   // Waits until everything that came before has run.
   void drain();
 
+  // Work that the device has been given. It keeps this queue alive until it is finished, by
+  // anybody: at the latest by the thread of the queue, a moment after it was started, so that
+  // limits of time are looked at and what it uses is given back.
+  class Started {
+   public:
+    virtual ~Started() = default;
+    // Whether finish() would not have to wait.
+    [[nodiscard]] virtual bool is_done() = 0;
+    // Once, whoever calls it; the others wait until it is.
+    enum class By : uint8_t { Caller, Thread };
+    virtual void finish(By by) = 0;
+    [[nodiscard]] virtual bool is_finished() = 0;
+  };
+  // Whether work could be started at once: no turn is taken, and not too much is under way.
+  [[nodiscard]] bool can_start();
+  // In a turn, before and after something is started.
+  void make_room();
+  void started(std::shared_ptr<Started> work);
+  // In a turn, before what the device does not do in the order of the queue.
+  void finish_started();
+
  private:
+  using Clock = std::chrono::steady_clock;
   struct Posted {
     uint64_t turn = 0;
     std::function<void()> work;
+  };
+  struct UnderWay {
+    std::shared_ptr<Started> work;
+    Clock::time_point since;
   };
   // Shared with the thread: work may hold the last owner of the device, and with it of this queue.
   struct Core {
@@ -50,10 +78,14 @@ class Queue {
     uint64_t given = 0;    // turns
     uint64_t serving = 0;  // the turn whose time it is
     std::deque<Posted> posted;
+    std::deque<UnderWay> under_way;  // in order
+    bool asleep = false;             // the thread, until something changes
     bool closing = false;
 
     void next();
     void serve();
+    // Under the lock: the first one that is not finished.
+    std::shared_ptr<Started> oldest();
   };
 
   std::shared_ptr<Core> core_;

@@ -47,21 +47,43 @@ void Recorder::launch(const Launch& launch, std::span<const Region> arguments, c
   steps_.emplace_back(launch);
 }
 
-Result<void> Recorder::flush() {
-  if (empty()) return {};
-  // Only now does nothing move any more.
+// Only now does nothing move any more.
+void Recorder::seal() {
   for (const Pending& p : pending_)
     std::get<Launch>(steps_[p.step]).arguments =
         std::span(regions_).subspan(p.first_argument, p.arguments);
   spent_ = true;
   replay_key_ = g_next_key.fetch_add(1, std::memory_order_relaxed);
-  return submit();
+}
+
+Result<void> Recorder::flush() {
+  if (empty()) return {};
+  seal();
+  return take(backend_->run(submission()));
 }
 
 Result<void> Recorder::flush_again(const SubmitOptions& options) {
   options_ = options;
   forget_results();
-  return submit();
+  return take(backend_->run(submission()));
+}
+
+Result<void> Recorder::start() {
+  if (!empty()) seal();
+  auto ticket = backend_->submit(submission());
+  if (!ticket) return take(std::unexpected(std::move(ticket.error())));
+  ticket_ = *ticket;
+  return {};
+}
+
+Result<void> Recorder::start_again(const SubmitOptions& options) {
+  options_ = options;
+  forget_results();
+  return start();
+}
+
+Result<void> Recorder::finish() {
+  return take(backend_->wait(ticket_));
 }
 
 size_t Recorder::transfers(Transfer::Direction direction) const {
@@ -83,9 +105,8 @@ void Recorder::rebind(Transfer::Direction direction, std::span<std::byte* const>
   VYRE_CHECK(next == hosts.size());
 }
 
-Result<void> Recorder::submit() {
-  constexpr uint32_t kUnknown = ~uint32_t{0};
-  uint32_t failed = kUnknown;
+Submission Recorder::submission() {
+  failed_ = ~uint32_t{0};  // none
   Submission submission;
   submission.steps = steps_;
   submission.queue = options_.queue;
@@ -95,14 +116,17 @@ Result<void> Recorder::submit() {
   submission.host = options_.host;
   submission.deadline = options_.deadline;
   submission.cancel = options_.cancel;
-  submission.failed_step = &failed;
+  submission.failed_step = &failed_;
   ++submissions_;
-  Result<Completion> done = backend_->run(submission);
+  return submission;
+}
+
+Result<void> Recorder::take(Result<Completion> done) {
   if (!done) {
     completion_ = {};
-    if (failed < steps_.size()) {
-      failed_step_ = failed;
-      if (const auto* launch = std::get_if<Launch>(&steps_[failed]))
+    if (failed_ < steps_.size()) {
+      failed_step_ = failed_;
+      if (const auto* launch = std::get_if<Launch>(&steps_[failed_]))
         failed_segment_ = launch->segment;
     }
     return std::unexpected(std::move(done.error()));

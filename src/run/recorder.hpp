@@ -51,9 +51,14 @@ class Recorder {
 
   // Submits what there is and waits for it. An error names the segment, if a launch failed.
   Result<void> flush();
+  // The same in two parts. In between, nothing else is done with the recorder.
+  Result<void> start();
+  Result<void> finish();
+  [[nodiscard]] bool is_done() const { return backend_->is_done(ticket_); }
   // What the only flush since begin() has submitted once more, as if it had been recorded again.
   [[nodiscard]] bool can_flush_again() const { return spent_ && submissions_ == 1; }
   Result<void> flush_again(const SubmitOptions& options);
+  Result<void> start_again(const SubmitOptions& options);
   // Before that: where the bytes of its transfers() are this time, in the order of the steps.
   [[nodiscard]] size_t transfers(device::Transfer::Direction direction) const;
   void rebind(device::Transfer::Direction direction, std::span<std::byte* const> hosts);
@@ -77,7 +82,9 @@ class Recorder {
     const device::Entry* entry = nullptr;
   };
   void trace() const;
-  Result<void> submit();
+  void seal();
+  device::Submission submission();
+  Result<void> take(Result<device::Completion> done);
   void forget_results();
   void forget_spent() {
     if (!spent_) return;
@@ -94,6 +101,8 @@ class Recorder {
   std::vector<Pending> pending_;
   bool spent_ = false;       // they were submitted, and go when others come
   uint64_t replay_key_ = 0;  // of these steps
+  device::Ticket ticket_;    // between start() and finish()
+  uint32_t failed_ = 0;      // step, as the device tells it
   device::Completion completion_;
   uint64_t launches_ = 0;
   uint64_t submissions_ = 0;

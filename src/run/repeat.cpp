@@ -142,23 +142,14 @@ void Dispatch::rebind(Outputs& slots) {
   w.recorder.rebind(Transfer::Direction::ToHost, w.hosts);
 }
 
-Result<Report> Dispatch::repeat(Outputs* slots) {
-  Workspace& w = *lease_;
-  // A recovery may have come between prepare() and the turn of this work.
-  if (auto ok = check_generation(); !ok) return std::unexpected(std::move(ok.error()));
-  device_.telemetry.add(TelemetryField::Dispatches);
-  if (host_input_bytes_ != 0) device_.telemetry.add(TelemetryField::InputBytes, host_input_bytes_);
+Result<void> Dispatch::record_again(Outputs* slots) {
   Outputs unwanted;
   Outputs& to = slots != nullptr ? *slots : unwanted;
-  const OutputStats stats = prepare_outputs(to, w.output_bytes);
+  const OutputStats stats = prepare_outputs(to, lease_->output_bytes);
+  if (slots != nullptr) stats_ = stats;
   rebind(to);
-  if (auto ok = w.recorder.flush_again(submit_options()); !ok) {
-    w.last.can_repeat = false;
-    return failed(ok.error(), 0);
-  }
-  Report report = w.last.report;
-  finish(report, slots != nullptr ? stats : OutputStats{});
-  return report;
+  report_ = lease_->last.report;
+  return {};
 }
 
 }  // namespace vyre::run

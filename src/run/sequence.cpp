@@ -76,7 +76,8 @@ class Sequence {
         complete_error(*device_.backend, {"dispatching program", name_of_item(i)}, ok.error());
         return std::unexpected(of_item(std::move(ok.error()), i));
       }
-      deferrable_ = deferrable_ && list_[i].dispatch->deferrable();
+      // Of a submission for all items nobody could stop just this one.
+      deferrable_ = deferrable_ && !list_[i].config.cancel && list_[i].dispatch->deferrable();
     }
     return {};
   }

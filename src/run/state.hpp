@@ -103,8 +103,9 @@ struct PipelineState {
   std::mutex mutex;
   std::vector<std::shared_ptr<const pipeline::Variant>> variants;  // in order of their first use
   std::vector<Folding> foldings;
-  std::vector<std::unique_ptr<Workspace>> idle;  // the last one was used last
-  static constexpr size_t kMostIdle = 8;
+  std::vector<std::unique_ptr<Workspace>> idle;    // the last one was used last
+  static constexpr size_t kMostIdle = 128;         // as many as a sequence may have
+  static constexpr ptrdiff_t kMostIdleArenas = 8;  // with memory of the device
 
   std::unique_ptr<Workspace> lease();
   void give_back(std::unique_ptr<Workspace> workspace);
@@ -143,6 +144,12 @@ class Dispatch {
   Result<void> prepare(const Arguments& arguments);
   // The work, in the caller's turn of its queue; results into `slots`, if there are any.
   Result<Report> run(Outputs* slots);
+  // The same in two parts, where the device does not need the host in between. Who waits for the
+  // turn need not wait for the end.
+  [[nodiscard]] bool can_start() const;
+  Result<void> start(Outputs* slots);
+  [[nodiscard]] bool is_done() const { return lease_->recorder.is_done(); }
+  Result<Report> end();
 
   // For sequences: everything but the flush, if the plan allows.
   [[nodiscard]] bool deferrable() const;
@@ -159,6 +166,7 @@ class Dispatch {
   Result<void> take_arguments(const Arguments& arguments);
   Result<void> read_grid();
   Result<void> shape();
+  [[nodiscard]] bool one_pass() const;
   Result<std::shared_ptr<const pipeline::Variant>> variant(plan::Route route);
   Result<std::shared_ptr<const pipeline::Variant>> variant(const pipeline::Policy& policy);
   [[nodiscard]] pipeline::Policy fold() const;
@@ -183,7 +191,10 @@ class Dispatch {
   void remember(const Arguments& arguments);
   void note_repeatable(const PlanRunner& runner, const Report& report);
   void rebind(Outputs& slots);
-  Result<Report> repeat(Outputs* slots);
+  Result<void> record_again(Outputs* slots);
+  // Everything but the last submission.
+  Result<void> record_work(Outputs* slots);
+  Result<Report> take(Result<void> done);
   std::unexpected<Error> failed(const Error& error, uint32_t segment);
   [[nodiscard]] bool at_host() const {
     return !device_.backend->info().capabilities.resident_buffers;
@@ -198,6 +209,13 @@ class Dispatch {
   std::optional<device::Word> grid_from_;
   uint64_t host_input_bytes_ = 0;
   bool repeats_ = false;  // the last dispatch of this workspace
+
+  // ---- while it runs
+  std::optional<TraceSpan> span_;
+  std::optional<PlanRunner> runner_;
+  bool reports_left_ = false;
+  Report report_;
+  OutputStats stats_;
 };
 
 }  // namespace vyre::run

@@ -108,10 +108,10 @@ TEST_F(Plan, TextShowsAll) {
                    "route resident: the device has no barrier over the grid",
                    "6 segments, 3 grid barriers to cut at",
                    "buffers\n",
-                   "n in u32 1 read 0 - 0",
-                   "a inout u32 8 read write 1 0 1",
-                   "o out u32 8 read write - 1 2",
-                   "tile shared u32 4 workgroup - - -",
+                   "n in u32 1 read 0 - 0 given",
+                   "a inout u32 8 read write 1 0 1 given",
+                   "o out u32 8 read write - 1 2 overwritten",
+                   "tile shared u32 4 workgroup - - - zeros",
                    "workgroup 4 x 1 x 1 (4 lanes)",
                    "grid 2 x 1 x 1 (2 workgroups, 8 lanes)",
                    "steps\n segment 0\n loop at 13:5\n segment 1\n while `again` (frame word",
@@ -203,6 +203,11 @@ TEST_F(Plan, JsonHasTheFields) {
   EXPECT_EQ(document["inputs"], Json::array({"n", "a"}));
   EXPECT_EQ(document["outputs"], Json::array({"a", "o"}));
   EXPECT_EQ(document["buffers"][3]["binding"], Json());
+  EXPECT_EQ(document["buffers"][1]["begins"], "given");
+  EXPECT_EQ(document["buffers"][2]["begins"], "overwritten");
+  EXPECT_EQ(json({"--in", "a=iota(8)", "--checked"})["buffers"][2]["begins"], "zeros");
+  EXPECT_EQ(json({"--in", "a=iota(8)", "--grid", "1"})["buffers"][2]["begins"], "zeros");
+  EXPECT_EQ(json({})["buffers"][2]["begins"], Json());
   EXPECT_EQ(document["workgroup"], Json::array({4, 1, 1}));
   ASSERT_EQ(document["segments"].size(), 6U);
   const Json& first = document["segments"][0];

@@ -25,6 +25,7 @@ constexpr std::array kChecks = {
     Check{"traps", check_traps},
     Check{"repeats", check_repeats},
     Check{"resident_repeats", check_resident_repeats},
+    Check{"other_buffers", check_other_buffers},
     Check{"two_pipelines", check_two_pipelines},
     Check{"one_pipeline_twice", check_one_pipeline_twice},
     Check{"bounds", check_bounds},

@@ -103,6 +103,7 @@ void check_deadlines(Soak& soak);
 void check_traps(Soak& soak);
 void check_repeats(Soak& soak);
 void check_resident_repeats(Soak& soak);
+void check_other_buffers(Soak& soak);
 void check_two_pipelines(Soak& soak);
 void check_one_pipeline_twice(Soak& soak);
 void check_bounds(Soak& soak);

@@ -20,6 +20,7 @@
 #include "generator/schedules.hpp"
 #include "plan/compare.hpp"
 #include "plan/programs.hpp"
+#include "plan/stores.hpp"
 #include "vyre/device/registry.hpp"
 #include "vyre/text/text.hpp"
 
@@ -40,6 +41,7 @@ struct Arguments {
   bool reduce = false;
   bool one_schedule = false;
   bool driver = false;
+  bool stores = false;
 };
 
 void print_steps(const plan::Steps& steps, int depth) {
@@ -128,6 +130,7 @@ std::string arguments_text(const Arguments& a) {
   for (const std::string& name : a.without) text += " --without " + name;
   if (!a.route.empty()) text += " --route " + a.route;
   if (a.driver) text += " --driver";
+  if (a.stores) text += " --stores";
   if (!a.device.empty()) text += " --device " + a.device;
   return text;
 }
@@ -136,7 +139,9 @@ int run(const Arguments& a) {
   uint64_t faults = 0;
   for (uint64_t seed = a.seed; seed < a.seed + a.count; ++seed) {
     Generated g;
-    if (a.program.empty()) {
+    if (a.stores) {
+      g = random_stores(seed);
+    } else if (a.program.empty()) {
       generator::GeneratorOptions options;
       options.size = a.size;
       if (!a.device.empty()) limit_to(capabilities_of(a.device), options);
@@ -195,6 +200,7 @@ int main(int argc, char** argv) {
   app.add_flag("--print", a.print, "the program and its segments");
   app.add_flag("--reduce", a.reduce, "make what fails small");
   app.add_flag("--forward", a.one_schedule, "the forward schedule only");
+  app.add_flag("--stores", a.stores, "programs that are about stores to an output");
   app.add_flag("--driver", a.driver, "through the driver instead of the plan interpreter");
   app.add_option("--device", a.device, "on this device of the registry: cpu, cuda:1");
   CLI11_PARSE(app, argc, argv);

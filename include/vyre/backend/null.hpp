@@ -69,7 +69,8 @@ inline constexpr int kNullCallKinds = 14;
 std::string_view name_of(NullCall::Kind kind);
 
 // Handles are 1, 2, 3 and so on, for memory and code alike, and never used again. Work is done
-// when submit returns; what goes wrong in it is told by wait.
+// when submit returns, or, with async_compute, not before somebody waits for it or for what was
+// submitted later; what goes wrong in it is told by wait.
 class NullBackend : public device::Backend {
  public:
   explicit NullBackend(NullOptions options = {});
@@ -83,6 +84,8 @@ class NullBackend : public device::Backend {
   // has such a row. Not for kinds that cannot fail.
   void fail_calls_like(NullCall::Kind kind, uint64_t n, Error error);
   void lose_device_at(uint64_t n);
+  // With async_compute: does all that was submitted so far, as a device does on its own.
+  void do_work();
 
   [[nodiscard]] std::vector<NullCall> record() const;
   void clear_record();
@@ -94,6 +97,8 @@ class NullBackend : public device::Backend {
  private:
   struct State;
   class Run;
+  Result<device::Completion> work(const device::Submission& submission);
+  void do_work(uint64_t up_to);
 
   Result<device::Handle> do_allocate(uint64_t bytes, device::Memory kind) override;
   void do_release(device::Handle handle) noexcept override;
@@ -101,6 +106,7 @@ class NullBackend : public device::Backend {
   Result<Loaded> do_load(const device::Artifact& artifact) override;
   Result<device::Ticket> do_submit(const device::Submission& submission) override;
   Result<device::Completion> do_wait(device::Ticket ticket, device::Deadline deadline) override;
+  bool do_is_done(device::Ticket ticket) override;
   Result<void> do_recover() override;
 
   std::unique_ptr<State> state_;

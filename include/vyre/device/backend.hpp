@@ -68,6 +68,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
   Result<Ticket> submit(const Submission& submission);
   // Every ticket is waited for once, except that Timeout at the deadline leaves it as it is.
   Result<Completion> wait(Ticket ticket, Deadline deadline = kNoDeadline);
+  // Whether a wait for the ticket would not have to wait. Errors are left to it.
+  [[nodiscard]] bool is_done(Ticket ticket);
   // Both at once, for work that nothing else is done beside.
   Result<Completion> run(const Submission& submission);
 
@@ -105,6 +107,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
   // May return before the work is done, or after.
   virtual Result<Ticket> do_submit(const Submission& submission) = 0;
   virtual Result<Completion> do_wait(Ticket ticket, Deadline deadline) = 0;
+  virtual bool do_is_done(Ticket /*ticket*/) { return true; }
   // Frees everything; nothing of the old life is released afterwards.
   virtual Result<void> do_recover() = 0;
 

@@ -64,7 +64,7 @@ std::string_view name_of(TimingQuality quality);
   X(bool,      i64_atomics,                   false)                                                 \
   X(bool,      f32_atomic_add,                false)                                                 \
   X(bool,      tensor_cores,                  false)                                                 \
-  X(bool,      async_compute,                 false)                                                 \
+  X(bool,      async_compute,                 false)  /* submit() returns before the work is done */ \
   X(bool,      indirect,                      false)  /* the grid is read from a buffer at launch */ \
   X(bool,      speculation,                   false)                                                 \
   X(bool,      persistent_threads,            false)                                                 \

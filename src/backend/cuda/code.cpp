@@ -148,19 +148,17 @@ constexpr const char* kComparePtx = R"(.version 6.3
 .target sm_75
 .address_size 64
 
-.visible .entry vyre_compare(
-  .param .u64 p_a, .param .u64 p_b, .param .u64 p_vectors, .param .u64 p_bytes,
-  .param .u64 p_differs)
+.visible .entry vyre_compare(.param .align 8 .b8 p_compare[40])
 {
   .reg .pred %p;
   .reg .b32 %r<14>;
   .reg .b64 %a, %b, %vectors, %bytes, %differs, %first, %step, %i, %at, %x, %y;
 
-  ld.param.u64 %a, [p_a];
-  ld.param.u64 %b, [p_b];
-  ld.param.u64 %vectors, [p_vectors];
-  ld.param.u64 %bytes, [p_bytes];
-  ld.param.u64 %differs, [p_differs];
+  ld.param.u64 %a, [p_compare];
+  ld.param.u64 %b, [p_compare+8];
+  ld.param.u64 %vectors, [p_compare+16];
+  ld.param.u64 %bytes, [p_compare+24];
+  ld.param.u64 %differs, [p_compare+32];
   cvta.to.global.u64 %a, %a;
   cvta.to.global.u64 %b, %b;
   cvta.to.global.u64 %differs, %differs;
@@ -271,19 +269,20 @@ void OwnKernel::clear() noexcept {
 CompareKernel::CompareKernel(const Gpu& gpu)
     : gpu_(gpu), kernel_(gpu, kComparePtx, "vyre_compare") {}
 
-Result<void> CompareKernel::launch(DeviceAddress a, DeviceAddress b, uint64_t bytes,
-                                   DeviceAddress differs, StreamHandle stream) {
+Result<void> CompareKernel::launch(const CompareArgs& what, Work& work) {
   auto function = kernel_.function();
   if (!function) return std::unexpected(std::move(function.error()));
-  uint64_t vectors =
-      a % kCompareVector == 0 && b % kCompareVector == 0 ? bytes / kCompareVector : 0;
-  void* parameters[] = {&a, &b, &vectors, &bytes, &differs};
-  const uint64_t turns = std::max(vectors, bytes - vectors * kCompareVector);
-  const auto blocks = static_cast<unsigned>(
+  CompareArgs args = what;
+  args.vectors = args.a % kCompareVector == 0 && args.b % kCompareVector == 0
+                     ? args.bytes / kCompareVector
+                     : 0;
+  const uint64_t turns = std::max(args.vectors, args.bytes - args.vectors * kCompareVector);
+  const auto blocks = static_cast<uint32_t>(
       std::min((turns + kCompareThreads - 1) / kCompareThreads, kCompareBlocks));
-  return gpu_.check(gpu_.driver.launch(*function, blocks, 1, 1, kCompareThreads, 1, 1, 0, stream,
-                                       parameters, nullptr),
-                    "a comparison");
+  return gpu_.check(
+      work.launch({.function = *function, .grid = {blocks, 1, 1}, .threads = kCompareThreads},
+                  std::as_bytes(std::span(&args, 1))),
+      "a comparison");
 }
 
 }  // namespace vyre::backend::cuda

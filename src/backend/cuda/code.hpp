@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/cuda/gpu.hpp"
+#include "backend/cuda/work.hpp"
 #include "device/kernel_arguments.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/artifact.hpp"
@@ -81,13 +82,23 @@ class OwnKernel {
   FunctionHandle function_ = nullptr;
 };
 
+// As the kernel reads it.
+struct CompareArgs {
+  DeviceAddress a = 0;
+  DeviceAddress b = 0;
+  uint64_t vectors = 0;  // of 16 bytes; the rest goes byte by byte
+  uint64_t bytes = 0;
+  DeviceAddress differs = 0;
+};
+static_assert(sizeof(CompareArgs) == 40);
+
 // The kernel behind device::Compare.
 class CompareKernel {
  public:
   explicit CompareKernel(const Gpu& gpu);
-  // Stores 1 to the word at `differs` if any of the bytes differ.
-  Result<void> launch(DeviceAddress a, DeviceAddress b, uint64_t bytes, DeviceAddress differs,
-                      StreamHandle stream);
+  // Stores 1 to the word at `differs` if any of the bytes differ. How to go through them is decided
+  // here.
+  Result<void> launch(const CompareArgs& what, Work& work);
   void clear() noexcept { kernel_.clear(); }
 
  private:

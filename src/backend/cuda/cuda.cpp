@@ -53,6 +53,7 @@ class Cuda : public Backend {
   Result<Loaded> do_load(const Artifact& artifact) override;
   Result<Ticket> do_submit(const Submission& submission) override;
   Result<Completion> do_wait(Ticket ticket, Deadline deadline) override;
+  bool do_is_done(Ticket ticket) override;
   Result<void> do_recover() override;
 
   Gpu gpu_;
@@ -203,6 +204,11 @@ Result<Completion> Cuda::do_wait(Ticket ticket, Deadline deadline) {
   const Current current(gpu_);
   if (auto ok = current.check(); !ok) return std::unexpected(std::move(ok.error()));
   return parts_.flights.wait(ticket, deadline);
+}
+
+bool Cuda::do_is_done(Ticket ticket) {
+  const Current current(gpu_);
+  return !current.check() || parts_.flights.is_done(ticket);
 }
 
 // Resetting the primary context takes with it what anybody else in this process has in it.

@@ -25,6 +25,7 @@ using LinkHandle = struct LinkOpaque*;
 using PoolHandle = struct PoolOpaque*;
 using GraphHandle = struct GraphOpaque*;
 using GraphExecHandle = struct GraphExecOpaque*;
+using NodeHandle = struct NodeOpaque*;
 
 // Only those that something is decided by; the driver has names for all of them.
 namespace status {
@@ -92,6 +93,46 @@ struct PoolProperties {
   unsigned char reserved[56] = {};
 };
 static_assert(sizeof(PoolProperties) == 88);
+// What nodes of a graph are given: a launch, a fill and a copy of one row.
+struct KernelNodeParameters {
+  FunctionHandle function = nullptr;
+  unsigned grid[3] = {1, 1, 1};
+  unsigned block[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  void** parameters = nullptr;
+  void** extra = nullptr;
+  void* kernel = nullptr;  // instead of a function
+  ContextHandle context = nullptr;
+};
+static_assert(sizeof(KernelNodeParameters) == 72);
+struct SetNodeParameters {
+  DeviceAddress to = 0;
+  size_t pitch = 0;
+  unsigned value = 0;
+  unsigned element_bytes = 4;
+  size_t width = 0;  // elements
+  size_t height = 1;
+};
+static_assert(sizeof(SetNodeParameters) == 40);
+struct CopyPlace {
+  static constexpr int kHost = 1;
+  static constexpr int kDevice = 2;
+  size_t x = 0, y = 0, z = 0, level = 0;
+  int memory = kDevice;
+  void* host = nullptr;
+  DeviceAddress device = 0;
+  void* array = nullptr;
+  void* reserved = nullptr;
+  size_t pitch = 0;
+  size_t height = 0;
+};
+struct CopyNodeParameters {
+  CopyPlace from{}, to{};
+  size_t width = 0;  // bytes
+  size_t height = 1;
+  size_t depth = 1;
+};
+static_assert(sizeof(CopyNodeParameters) == 200);
 inline constexpr int kPoolReleaseThreshold = 4;
 inline constexpr int kFunctionMaxDynamicSharedBytes = 8;
 inline constexpr int kJitInfoLog = 3;
@@ -163,10 +204,18 @@ inline constexpr int kCaptureRelaxed = 2;
   X(stream_wait, "cuStreamWaitEvent", StreamHandle, EventHandle, unsigned)                           \
   X(capture_begin, "cuStreamBeginCapture_v2", StreamHandle, int)                                     \
   X(capture_end, "cuStreamEndCapture", StreamHandle, GraphHandle*)                                   \
+  X(capture_info, "cuStreamGetCaptureInfo_v2", StreamHandle, int*, uint64_t*, GraphHandle*,          \
+    const NodeHandle**, size_t*)                                                                     \
   X(graph_instantiate, "cuGraphInstantiateWithFlags", GraphExecHandle*, GraphHandle,                 \
     unsigned long long)                                                                              \
   X(graph_destroy, "cuGraphDestroy", GraphHandle)                                                    \
   X(graph_launch, "cuGraphLaunch", GraphExecHandle, StreamHandle)                                    \
+  X(graph_set_kernel, "cuGraphExecKernelNodeSetParams_v2", GraphExecHandle, NodeHandle,              \
+    const KernelNodeParameters*)                                                                     \
+  X(graph_set_fill, "cuGraphExecMemsetNodeSetParams", GraphExecHandle, NodeHandle,                   \
+    const SetNodeParameters*, ContextHandle)                                                         \
+  X(graph_set_copy, "cuGraphExecMemcpyNodeSetParams", GraphExecHandle, NodeHandle,                   \
+    const CopyNodeParameters*, ContextHandle)                                                        \
   X(graph_exec_destroy, "cuGraphExecDestroy", GraphExecHandle)                                       \
   X(event_create, "cuEventCreate", EventHandle*, unsigned)                                           \
   X(event_destroy, "cuEventDestroy_v2", EventHandle)                                                 \

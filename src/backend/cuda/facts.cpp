@@ -54,6 +54,7 @@ Capabilities capabilities_of(Questions& ask) {
   c.cooperative_grid_barrier = ask(DeviceAttribute::CooperativeLaunch) != 0;
   const uint64_t shared = ask(DeviceAttribute::SharedBytesPerBlockOptIn);
   c.shared_bytes = shared - std::min(shared, kGpuSharedHeader);
+  c.async_compute = true;
   c.max_bindings = kMostBindings;
   c.formats = {Format::Ptx, Format::Cubin};
   return c;

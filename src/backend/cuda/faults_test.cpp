@@ -23,9 +23,10 @@ const std::set<std::string> kSilent = {"cuCtxPopCurrent_v2", "cuMemFree_v2",
                                        "cuMemFreeAsync",     "cuMemPoolDestroy",
                                        "cuGraphDestroy",     "cuGraphExecDestroy"};
 
-// What cannot be made a graph is given to the driver step by step.
-bool belongs_to_capture(const std::vector<std::string>& record, const std::string& name,
-                        uint64_t n) {
+// What cannot be made a graph, or patched, is given to the driver step by step.
+bool belongs_to_graphs(const std::vector<std::string>& record, const std::string& name,
+                       uint64_t n) {
+  if (name.ends_with("SetParams") || name.ends_with("SetParams_v2")) return true;
   bool capturing = false;
   for (const std::string& call : record) {
     if (call == "cuStreamBeginCapture_v2") capturing = true;
@@ -115,18 +116,23 @@ class CudaFaults : public CudaTest {
     if (!third) return std::unexpected(third.error());
     const auto third_done = wait(device, *third);
     if (!third_done) return std::unexpected(third_done.error());
-    return graphs(device, one, barrier, *buffers[1].region(0, 16));
+    return graphs(device, one, barrier, *buffers[0].region(0, 16), *buffers[1].region(0, 16));
   }
 
   static Result<void> graphs(Backend& device, const Launch& one, const Launch& barrier,
-                             const Region& region) {
+                             const Region& region, const Region& other) {
     Words host(4, 3);
-    const Step again[] = {to_device(region, host.data()), one, barrier,
+    const Step again[] = {to_device(region, host.data()), Fill{.to = region}, one, barrier,
                           to_host(region, host.data())};
+    Launch one_other = one;
+    one_other.arguments = {&other, 1};
+    const Step patched[] = {to_device(other, host.data()), Fill{.to = other}, one_other, barrier,
+                            to_host(other, host.data())};
     const Step loop[] = {Repeat{.body_steps = 1, .most = 40}, one};
     const Submission submissions[] = {{.steps = again, .replay_key = 1},
                                       {.steps = again, .replay_key = 1},
                                       {.steps = again, .replay_key = 1},
+                                      {.steps = patched, .replay_key = 2},
                                       {.steps = loop}};
     for (const Submission& submission : submissions) {
       const auto ticket = device.submit(submission);
@@ -171,7 +177,7 @@ class CudaFaults : public CudaTest {
         // What a submission leaves to the next one cannot be cleared: it is thrown away, and a
         // device that is lost by that is found to be by the next call.
         const bool clears = name == "cuMemcpyHtoDAsync_v2" || name == "cuEventRecord";
-        if (belongs_to_capture(fake_cuda().record(), name, n) ||
+        if (belongs_to_graphs(fake_cuda().record(), name, n) ||
             (name == "cuStreamCreate" && n + 1 == count)) {
           // A device that is lost by it is found to be by the step that comes next.
           if (!result) expect_named(result.error(), "", status, code);

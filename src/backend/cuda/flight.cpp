@@ -64,7 +64,8 @@ void Flights::close() noexcept {
   for (const auto& flight : flights_) destroy(*flight);
   replays_.clear();
   flights_.clear();
-  seen_ = {};
+  forms_ = {};
+  wholes_ = {};
   if (zeros_ != nullptr) std::ignore = gpu_.driver.host_free(zeros_);
   if (control_stream_ != nullptr) std::ignore = gpu_.driver.stream_destroy(control_stream_);
   zeros_ = nullptr;
@@ -107,18 +108,44 @@ Flight* Flights::find(Ticket ticket) {
   return flights_[slot]->ticket == ticket ? flights_[slot].get() : nullptr;
 }
 
+// The graph that does this already, or one that can be patched. A form that comes for the second
+// time is worth a graph; so is, up to a few, one that comes for the second time with the same
+// buffers, as where two of them take turns.
+Flight* Flights::take_replay(const Likeness& like, bool& comes_again) {
+  size_t alike = 0;
+  Flight* best = nullptr;
+  for (Flight* const flight : replays_) {
+    if (flight->like.form != like.form) continue;
+    ++alike;
+    if (flight->ticket != Ticket{}) continue;
+    if (flight->like.whole == like.whole) return flight;
+    if (best == nullptr || flight->replay->used < best->replay->used) best = flight;
+  }
+  const bool again = std::exchange(wholes_[like.whole % wholes_.size()], like.whole) == like.whole;
+  if (alike == 0) {
+    Form& form = form_of(like);
+    comes_again = form.form == like.form && !form.refused;
+    if (form.form != like.form) form = {.form = like.form};
+    return nullptr;
+  }
+  comes_again = best != nullptr && again && alike < kMostAlike;
+  return comes_again ? nullptr : best;
+}
+
 Flight& Flights::take(const Submission& submission) {
   bool comes_again = false;
-  if (const uint64_t key = submission.replay_key;
-      key != 0 && !submission.timing && !submission.checked) {
-    const auto kept = replays_.find(key);
-    if (kept == replays_.end()) {
-      Seen& seen = seen_[key % seen_.size()];
-      comes_again = seen.key == key && !seen.refused;
-      if (seen.key != key) seen = {.key = key};
-    } else if (kept->second->ticket == Ticket{}) {
-      return *kept->second;
-    }
+  Likeness like;
+  if (submission.replay_key != 0 && !submission.timing && !submission.checked) {
+    const auto same = std::ranges::find_if(replays_, [&](const Flight* flight) {
+      return flight->ticket == Ticket{} && flight->replay->key == submission.replay_key;
+    });
+    if (same != replays_.end()) return **same;
+    like = likeness_of(submission);
+    if (like.form != 0)
+      if (Flight* const flight = take_replay(like, comes_again); flight != nullptr) {
+        flight->like = like;
+        return *flight;
+      }
   }
   auto free = std::ranges::find_if(flights_, [](const std::unique_ptr<Flight>& f) {
     return f->ticket == Ticket{} && !f->replay;
@@ -126,6 +153,7 @@ Flight& Flights::take(const Submission& submission) {
   if (free == flights_.end())
     free = flights_.insert(flights_.end(),
                            std::make_unique<Flight>(static_cast<uint32_t>(flights_.size())));
+  (*free)->like = like;
   (*free)->comes_again = comes_again;
   return **free;
 }
@@ -239,33 +267,38 @@ void Flights::forget_launches(Flight& flight, size_t down_to) {
 
 // ---- submissions that come again
 
-void Flights::keep(Flight& flight, uint64_t key, std::unique_ptr<Flight::Replay> replay) {
+void Flights::keep(Flight& flight, std::unique_ptr<Flight::Replay> replay) {
   const std::scoped_lock lock(mutex_);
   flight.comes_again = false;
-  // Another thread may have been as quick with the same one.
-  if (!replay || replays_.contains(key)) {
+  if (!replay) {
+    // What was stopped meanwhile may be a graph another time.
     const bool stopped = flight.end.load(std::memory_order_relaxed) != Flight::End::None;
-    seen_[key % seen_.size()] = {.key = key, .refused = !replay && !stopped};
+    form_of(flight.like) = {.form = flight.like.form, .refused = !stopped};
     return;
   }
   if (replays_.size() >= kMostReplays) {
     Flight* oldest = nullptr;
-    for (const auto& [other, kept] : replays_)
+    for (Flight* const kept : replays_)
       if (kept->ticket == Ticket{} &&
           (oldest == nullptr || kept->replay->used < oldest->replay->used))
         oldest = kept;
     if (oldest == nullptr) return;  // all of them are under way
     drop_replay(*oldest);
   }
-  replay->key = key;
   replay->used = flight.ticket.value;
   flight.replay = std::move(replay);
-  replays_.emplace(key, &flight);
+  replays_.push_back(&flight);
+}
+
+void Flights::forget_replay(Flight& flight) {
+  const std::scoped_lock lock(mutex_);
+  drop_replay(flight);
+  form_of(flight.like) = {};
 }
 
 // Under the lock.
 void Flights::drop_replay(Flight& flight) noexcept {
-  replays_.erase(flight.replay->key);
+  std::erase(replays_, &flight);
   flight.replay.reset();
   flight.used_controls = std::max(flight.used_controls, flight.launches.size());
   flight.launches.clear();

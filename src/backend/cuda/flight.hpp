@@ -8,7 +8,7 @@
 // the front end of the GPU: they do not wait for a place among kernels that never end.
 //
 // A flight whose steps come again and again keeps them as a graph (Replay), with the controls and
-// the staging memory that the graph has inside, and takes only submissions with the same key.
+// the staging memory that the graph has inside, and takes only submissions of the same form.
 //
 // Whoever waits looks after the time limits of all submissions, not only of the one it waits for: a
 // queue may stand still because of another.
@@ -23,7 +23,6 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "backend/cuda/code.hpp"
@@ -63,7 +62,7 @@ struct Flight {
     uint64_t bytes = 0;
   };
   struct Replay {
-    uint64_t key = 0;
+    uint64_t key = 0;   // of the last submission
     uint64_t used = 0;  // when it was last
     Graph graph;
     uint64_t launches = 0;
@@ -91,6 +90,7 @@ struct Flight {
 
   // Of this submission.
   device::Ticket ticket;     // 0: none
+  Likeness like;             // stays: it is what the graph does
   bool comes_again = false;  // and is worth a graph
   device::Deadline deadline = device::kNoDeadline;
   const std::atomic<bool>* cancel = nullptr;
@@ -120,6 +120,7 @@ class Flights {
   static constexpr uint64_t kAreaBytes = kAreaControls * sizeof(device::GpuControl);
   static constexpr uint64_t kStagingBytes = 256U << 10;
   static constexpr size_t kMostReplays = 64;
+  static constexpr size_t kMostAlike = 4;  // of one form
   static constexpr uint32_t kMarks = 256;  // for the first flights
   static constexpr uint64_t kMarkBytes = 64;
 
@@ -163,13 +164,10 @@ class Flights {
   Result<EventHandle> timer(Flight& flight, StreamHandle stream);
 
   // The flight keeps the steps of its submission as a graph, and those that were used least lately
-  // go. Nothing: it could not be made one, and nobody is to try again.
-  void keep(Flight& flight, uint64_t key, std::unique_ptr<Flight::Replay> replay);
-  // The flight has none any more.
-  void forget_replay(Flight& flight) {
-    const std::scoped_lock lock(mutex_);
-    drop_replay(flight);
-  }
+  // go. Nothing: it could not be made one, and nobody is to try again with steps of this form.
+  void keep(Flight& flight, std::unique_ptr<Flight::Replay> replay);
+  // The flight has none any more, and what it was made of has to come twice again.
+  void forget_replay(Flight& flight);
   // What has been prepared for launches that there will not be.
   void forget_launches(Flight& flight, size_t down_to);
 
@@ -180,12 +178,19 @@ class Flights {
   void settle() noexcept;
 
   Result<device::Completion> wait(device::Ticket ticket, device::Deadline deadline);
+  bool is_done(device::Ticket ticket);
 
  private:
+  struct Form {
+    uint64_t form = 0;
+    bool refused = false;
+  };
   // Under the lock.
   Flight* find(device::Ticket ticket);
   Flight& take(const device::Submission& submission);
+  Flight* take_replay(const Likeness& like, bool& comes_again);
   void drop_replay(Flight& flight) noexcept;
+  Form& form_of(const Likeness& like) { return forms_[like.form % forms_.size()]; }
 
   Result<void> make(Flight& flight);
   void destroy(Flight& flight) noexcept;
@@ -217,13 +222,10 @@ class Flights {
   std::mutex mutex_;  // of what follows, of Flight::ticket, and of stopping
   uint64_t next_ticket_ = 1;
   std::vector<std::unique_ptr<Flight>> flights_;  // a ticket says which
-  std::unordered_map<uint64_t, Flight*> replays_;
-  // Keys of late, at their last digits.
-  struct Seen {
-    uint64_t key = 0;
-    bool refused = false;
-  };
-  std::array<Seen, 256> seen_ = {};
+  std::vector<Flight*> replays_;
+  // Submissions of late, at the last digits of a hash.
+  std::array<Form, 256> forms_ = {};
+  std::array<uint64_t, 256> wholes_ = {};
 };
 
 }  // namespace vyre::backend::cuda

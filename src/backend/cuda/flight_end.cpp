@@ -67,6 +67,15 @@ Result<Completion> Flights::wait(Ticket ticket, Deadline deadline) {
   return result;
 }
 
+bool Flights::is_done(Ticket ticket) {
+  const std::scoped_lock lock(mutex_);
+  const Flight* const flight = find(ticket);
+  if (flight == nullptr || !flight->submitted) return true;
+  uint32_t* const mark = flight->replay ? flight->replay->mark : nullptr;
+  if (mark != nullptr && std::atomic_ref(*mark).load(std::memory_order_acquire) != 0) return true;
+  return gpu_.driver.event_query(flight->done).status != status::kNotReady;
+}
+
 // Calls tell of errors that are not their own. Of several launches nobody knows which one it was.
 void Flights::blame_launch(const Flight& flight) {
   if (flight.failed_step != nullptr && flight.launches.size() == 1)

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace vyre::backend::cuda {
 
 namespace {
 
 constexpr size_t kMostMoves = 32;
-constexpr unsigned kThreads = 256;
+constexpr uint32_t kThreads = 256;
 
 // A block for each move. Loads are volatile: the host stores to pinned memory between two launches.
 constexpr const char* kMovePtx = R"(.version 6.3
@@ -89,14 +90,15 @@ bool Moves::fits(const std::vector<Move>& list, const Move& move) {
              });
 }
 
-Result<void> Moves::launch(const std::vector<Move>& list, StreamHandle stream) {
+Result<void> Moves::launch(const std::vector<Move>& list, Work& work) {
   auto function = kernel_.function();
   if (!function) return std::unexpected(std::move(function.error()));
   std::array<Move, kMostMoves> moves = {};
   std::ranges::copy(list, moves.begin());
-  void* parameters[] = {moves.data()};
-  return gpu_.check(gpu_.driver.launch(*function, static_cast<unsigned>(list.size()), 1, 1,
-                                       kThreads, 1, 1, 0, stream, parameters, nullptr),
+  return gpu_.check(work.launch({.function = *function,
+                                 .grid = {static_cast<uint32_t>(list.size()), 1, 1},
+                                 .threads = kThreads},
+                                std::as_bytes(std::span(moves))),
                     "short copies");
 }
 

@@ -9,6 +9,7 @@
 
 #include "backend/cuda/code.hpp"
 #include "backend/cuda/gpu.hpp"
+#include "backend/cuda/work.hpp"
 #include "vyre/base/result.hpp"
 
 namespace vyre::backend::cuda {
@@ -36,7 +37,7 @@ class Moves {
 
   // Of one list: whether the move can be done with those in it.
   static bool fits(const std::vector<Move>& list, const Move& move);
-  Result<void> launch(const std::vector<Move>& list, StreamHandle stream);
+  Result<void> launch(const std::vector<Move>& list, Work& work);
 
  private:
   const Gpu& gpu_;

@@ -37,7 +37,8 @@ Result<bool> going_on(Result<void> done) {
 }  // namespace
 
 void Run::run() {
-  const bool again = flight_.replay ? improve_replay() : flight_.comes_again && make_replay();
+  const bool again =
+      flight_.replay ? improve_replay() && patch_replay() : flight_.comes_again && make_replay();
   auto done = again ? replay() : list(0, static_cast<uint32_t>(submission_.steps.size()));
   if (done) return;
   if (submission_.failed_step != nullptr) *submission_.failed_step = flight_.step;
@@ -47,7 +48,7 @@ void Run::run() {
 Result<bool> Run::list(uint32_t first, uint32_t last) {
   for (uint32_t i = first; i < last;) {
     flight_.step = i;
-    if (!capturing_ && parts_.flights.look_at(flight_)) return false;
+    if (!work_.of_graph() && parts_.flights.look_at(flight_)) return false;
     const Step& next = submission_.steps[i];
     uint32_t owned = 0;
     Result<bool> more = true;
@@ -159,6 +160,8 @@ Result<bool> Run::step(const Step& step) {
   const bool timing = flight_.timing;
   Flight::StepEvents events{.step = flight_.step, .launch = std::holds_alternative<Launch>(step)};
   if (timing) {
+    // What the stream waits for is no part of the step.
+    if (auto ok = parts_.flights.await_cleared(flight_, stream_); !ok) return pass_on(ok);
     const auto begin = parts_.flights.timer(flight_, stream_);
     if (!begin) return std::unexpected(begin.error());
     events.begin = *begin;
@@ -180,15 +183,16 @@ Result<bool> Run::step(const Step& step) {
   return more;
 }
 
-Result<DeviceAddress> Run::address(const Region& region) const {
+Result<DeviceAddress> Run::address(const Region& region, bool written) {
   const DeviceMemory::Block block = parts_.memory.find(region.buffer);
+  writes_pinned_ = writes_pinned_ || (written && block.host != nullptr);
   if (region.offset <= block.bytes && region.bytes <= block.bytes - region.offset)
     return block.address + region.offset;
   return std::unexpected(outside_error(region.buffer, region.offset, region.bytes, block.bytes));
 }
 
 Result<const std::byte*> Run::read(const Region& region) {
-  const auto from = address(region);
+  const auto from = address(region, false);
   if (!from) return std::unexpected(from.error());
   // The same bytes of the staging memory each time: they are read at once.
   const size_t used = flight_.staging_used;
@@ -207,9 +211,7 @@ Result<const std::byte*> Run::read(const Region& region) {
     flight_.staging_used = 0;
   }
   if (!to) return pass_on(to);
-  if (auto ok =
-          gpu_.check(gpu_.driver.copy_to_host(*to, *from, region.bytes, stream_), "reading a word");
-      !ok)
+  if (auto ok = gpu_.check(work_.copy_to_host(*to, *from, region.bytes), "reading a word"); !ok)
     return pass_on(ok);
   auto reached = parts_.flights.reach(flight_, stream_);
   if (!reached) return pass_on(reached);
@@ -221,53 +223,53 @@ Result<const std::byte*> Run::read(const Region& region) {
 Result<bool> Run::copy(const Copy& x) {
   if (overlap(x.to, x.from)) return std::unexpected(overlap_error(x.to.buffer));
   if (x.to.bytes == 0) return true;
-  auto to = address(x.to);
+  auto to = address(x.to, true);
   if (!to) return pass_on(to);
-  auto from = address(x.from);
+  auto from = address(x.from, false);
   if (!from) return pass_on(from);
   if (moving_ && x.to.bytes <= kMostMoveBytes)
     return move({.to = *to, .from = *from, .bytes = static_cast<uint32_t>(x.to.bytes)});
   if (auto ok = flush_moves(); !ok) return ok;
-  return going_on(gpu_.check(gpu_.driver.copy(*to, *from, x.to.bytes, stream_), "a copy"));
+  return going_on(gpu_.check(work_.copy(*to, *from, x.to.bytes), "a copy"));
 }
 
 Result<bool> Run::fill(const Fill& x) {
   if (x.to.bytes == 0) return true;
-  auto to = address(x.to);
+  auto to = address(x.to, true);
   if (!to) return pass_on(to);
   if (moving_ && x.to.bytes <= kMostMoveBytes)
     return move({.to = *to,
                  .bytes = static_cast<uint32_t>(x.to.bytes),
                  .value = std::to_integer<uint32_t>(x.value) * 0x0101'0101});
   if (auto ok = flush_moves(); !ok) return ok;
-  return going_on(gpu_.check(
-      gpu_.driver.set_bytes(*to, static_cast<unsigned char>(x.value), x.to.bytes, stream_),
-      "a fill"));
+  return going_on(gpu_.check(work_.set_bytes(*to, x.value, x.to.bytes), "a fill"));
 }
 
 Result<bool> Run::set(const SetWord& x) {
-  auto to = address({x.to.buffer, x.to.offset, 4});
+  auto to = address({x.to.buffer, x.to.offset, 4}, true);
   if (!to) return pass_on(to);
   if (moving_) return move({.to = *to, .bytes = 4, .value = x.value});
-  return going_on(gpu_.check(gpu_.driver.set_words(*to, x.value, 1, stream_), "setting a word"));
+  return going_on(gpu_.check(work_.set_words(*to, x.value, 1), "setting a word"));
 }
 
 Result<bool> Run::compare(const Compare& x) {
   if (auto ok = flush_moves(); !ok) return ok;
   if (x.a.bytes == 0) return true;
-  auto a = address(x.a);
+  auto a = address(x.a, false);
   if (!a) return pass_on(a);
-  auto b = address(x.b);
+  auto b = address(x.b, false);
   if (!b) return pass_on(b);
-  auto differs = address({x.differs.buffer, x.differs.offset, 4});
+  auto differs = address({x.differs.buffer, x.differs.offset, 4}, true);
   if (!differs) return pass_on(differs);
-  return going_on(parts_.compare.launch(*a, *b, x.a.bytes, *differs, stream_));
+  return going_on(
+      parts_.compare.launch({.a = *a, .b = *b, .bytes = x.a.bytes, .differs = *differs}, work_));
 }
 
 Result<bool> Run::transfer(const Transfer& x) {
   const uint64_t bytes = x.device.bytes;
   if (bytes == 0) return true;
-  auto at = address(x.device);
+  const bool up = x.direction == Transfer::Direction::ToDevice;
+  auto at = address(x.device, up);
   if (!at) return pass_on(at);
   std::byte* staged = nullptr;
   if (bytes <= kStagedBytes) {
@@ -277,7 +279,7 @@ Result<bool> Run::transfer(const Transfer& x) {
   }
   // The driver copies memory that is not pinned while the caller waits, and does not look at time
   // limits: it is called when there is nothing left to wait for.
-  if (staged == nullptr && capturing_) return false;
+  if (staged == nullptr && work_.of_graph()) return false;
   if (staged == nullptr)
     if (auto reached = parts_.flights.reach(flight_, stream_); !reached || !*reached)
       return reached;
@@ -289,24 +291,23 @@ Result<bool> Run::transfer(const Transfer& x) {
         !ok)
       return pass_on(ok);
   }
-  if (x.direction == Transfer::Direction::ToDevice) {
+  if (up) {
     if (replay_ != nullptr)
       replay_->up.push_back({.step = flight_.step, .at = staged, .bytes = bytes});
     else if (staged != nullptr)
       std::memcpy(staged, x.host, bytes);
     if (moved != 0) return move({.to = *at, .from = moved, .bytes = static_cast<uint32_t>(bytes)});
     return going_on(gpu_.check(
-        gpu_.driver.copy_to_device(*at, staged != nullptr ? staged : x.host, bytes, stream_),
-        "a transfer to it"));
+        work_.copy_to_device(*at, staged != nullptr ? staged : x.host, bytes), "a transfer to it"));
   }
+  writes_pinned_ = true;
   if (replay_ != nullptr)
     replay_->down.push_back({.step = flight_.step, .at = staged, .bytes = bytes});
   else if (staged != nullptr)
     flight_.to_host.push_back({.from = staged, .to = x.host, .bytes = bytes});
   if (moved != 0) return move({.to = moved, .from = *at, .bytes = static_cast<uint32_t>(bytes)});
-  return going_on(
-      gpu_.check(gpu_.driver.copy_to_host(staged != nullptr ? staged : x.host, *at, bytes, stream_),
-                 "a transfer from it"));
+  return going_on(gpu_.check(work_.copy_to_host(staged != nullptr ? staged : x.host, *at, bytes),
+                             "a transfer from it"));
 }
 
 Result<bool> Run::exit(const Exit& x) {
@@ -354,57 +355,55 @@ Result<bool> Run::launch(const Launch& x) {
 
 Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, const Launch& x,
                         const Axes& grid) {
-  alignas(16) std::byte parameters[kParameterBytes];
-  if (auto ok = bind(kernel, x, grid, parameters + sizeof(GpuArgs)); !ok) return pass_on(ok);
+  alignas(16) std::byte all[kParameterBytes];
+  if (auto ok = bind(kernel, x, grid, all + sizeof(GpuArgs)); !ok) return pass_on(ok);
+  const std::span parameters(all,
+                             sizeof(GpuArgs) + kernel.arguments.size() * sizeof(KernelBinding));
   const bool counts = kernel.entry.barriers_inside;
-  auto control = parts_.flights.control(flight_, launched, counts && !capturing_);
+  auto control = parts_.flights.control(flight_, launched, counts && !work_.of_graph());
   if (!control) return pass_on(control);
   if (*control == 0) return false;
-  if (!capturing_)
+  if (!work_.of_graph())
     if (auto ok = parts_.flights.await_cleared(flight_, stream_); !ok) return pass_on(ok);
   flight_.checked = flight_.checked || kernel.may_stop;
-  auto* const args =
-      new (parameters) GpuArgs{.grid = {grid[0], grid[1], grid[2]}, .control = *control};
-  void* pointers[] = {parameters};
+  auto* const args = new (all) GpuArgs{.grid = {grid[0], grid[1], grid[2]}, .control = *control};
   const uint64_t lanes = kernel.entry.lanes_per_thread;
-  const unsigned threads =
-      lanes > 1 ? kernel.threads : x.workgroup[0] * x.workgroup[1] * x.workgroup[2];
+  LaunchCall call{
+      .function = kernel.function,
+      .grid = {grid[0], grid[1], grid[2]},
+      .threads = lanes > 1 ? kernel.threads : x.workgroup[0] * x.workgroup[1] * x.workgroup[2],
+      .shared_bytes = kernel.shared_bytes,
+      .cooperative = counts};
   const auto failed = [&](const Outcome& outcome) {
     return std::unexpected(
         gpu_.failed(outcome, fmt::format("a launch of `{}`", kernel.entry.name)));
   };
   if (counts) {
-    const Outcome got =
-        gpu_.driver.launch_cooperative(kernel.function, grid[0], grid[1], grid[2], threads, 1, 1,
-                                       kernel.shared_bytes, stream_, pointers);
-    if (!got.ok()) return failed(got);
-    if (!capturing_) return true;
+    if (const Outcome got = work_.launch(call, parameters); !got.ok()) return failed(got);
+    if (!work_.of_graph()) return true;
     // The next launch of the graph counts from zero again. Nothing but the counters is touched: the
     // host may store to the rest.
-    return going_on(gpu_.check(gpu_.driver.set_words(*control + offsetof(GpuControl, even), 0,
-                                                     device::kGpuCounterWords, stream_),
-                               "clearing a control block"));
+    return going_on(gpu_.check(
+        work_.set_words(*control + offsetof(GpuControl, even), 0, device::kGpuCounterWords),
+        "clearing a control block"));
   }
-  uint32_t blocks_x = grid[0];
   if (lanes > 1) {
     const uint64_t row = uint64_t{grid[0]} * x.workgroup[0];
-    blocks_x = static_cast<uint32_t>((row + lanes * threads - 1) / (lanes * threads));
+    call.grid[0] = static_cast<uint32_t>((row + lanes * call.threads - 1) / (lanes * call.threads));
   }
-  for (uint32_t z = 0; z < grid[2]; z += std::min(kMostBlocksAlong, grid[2] - z))
-    for (uint32_t y = 0; y < grid[1]; y += std::min(kMostBlocksAlong, grid[1] - y)) {
+  for (uint32_t z = 0; z < grid[2]; z += call.grid[2])
+    for (uint32_t y = 0; y < grid[1]; y += call.grid[1]) {
       args->first[1] = y;
       args->first[2] = z;
-      const Outcome got =
-          gpu_.driver.launch(kernel.function, blocks_x, std::min(kMostBlocksAlong, grid[1] - y),
-                             std::min(kMostBlocksAlong, grid[2] - z), threads, 1, 1,
-                             kernel.shared_bytes, stream_, pointers, nullptr);
-      if (!got.ok()) return failed(got);
+      call.grid[1] = std::min(kMostBlocksAlong, grid[1] - y);
+      call.grid[2] = std::min(kMostBlocksAlong, grid[2] - z);
+      if (const Outcome got = work_.launch(call, parameters); !got.ok()) return failed(got);
     }
   return true;
 }
 
 Result<void> Run::bind(const Kernel& kernel, const Launch& x, const Axes& grid,
-                       std::byte* bindings) const {
+                       std::byte* bindings) {
   const size_t count = kernel.arguments.size();
   if (x.arguments.size() != count || count > gpu_.info.capabilities.max_bindings)
     return std::unexpected(argument_count_error(kernel.entry, x.arguments.size(), count));
@@ -414,6 +413,7 @@ Result<void> Run::bind(const Kernel& kernel, const Launch& x, const Axes& grid,
     const KernelArgument& a = kernel.arguments[i];
     const DeviceMemory::Block block =
         r.bytes != 0 ? parts_.memory.find(r.buffer) : DeviceMemory::Block{};
+    writes_pinned_ = writes_pinned_ || block.host != nullptr;
     const bool inside =
         r.bytes == 0 || (r.offset <= block.bytes && r.bytes <= block.bytes - r.offset);
     const DeviceAddress address = r.bytes != 0 ? block.address + r.offset : 0;

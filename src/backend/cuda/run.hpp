@@ -16,6 +16,7 @@
 #include "backend/cuda/flight.hpp"
 #include "backend/cuda/memory.hpp"
 #include "backend/cuda/moves.hpp"
+#include "backend/cuda/work.hpp"
 #include "device/host_memory.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/steps.hpp"
@@ -39,7 +40,12 @@ struct Parts {
 class Run {
  public:
   Run(Parts& parts, Flight& flight, StreamHandle stream, const device::Submission& submission)
-      : parts_(parts), gpu_(parts.gpu), flight_(flight), stream_(stream), submission_(submission) {}
+      : parts_(parts),
+        gpu_(parts.gpu),
+        flight_(flight),
+        stream_(stream),
+        submission_(submission),
+        work_(gpu_, stream) {}
 
   // What goes wrong is left in the flight.
   void run();
@@ -78,19 +84,23 @@ class Run {
   // ---- graphs
   // Whether steps can be captured: nothing in them needs the host before they are over.
   [[nodiscard]] bool can_capture(Range range, bool transfers) const;
-  // Whether everything that the submission writes is memory of the device.
-  [[nodiscard]] bool stays_on_device() const;
   // The submission as the graph that its flight keeps. False: it cannot be one.
   bool make_replay();
+  // All that is in the graph, with what the host does around it.
+  bool issue_replay(Flight::Replay& replay);
+  // The graph of the flight, which was made of a submission of the same form, as the graph of this
+  // one. False: there is none any more.
+  bool patch_replay();
+  void without_replay();
   // Whether a graph has run so often that the kernel of short copies is worth loading for it.
   bool improve_replay();
   // Left to the next flush_moves().
   Result<bool> move(const Move& move);
   Result<bool> flush_moves();
-  bool mark_end(Flight::Replay& replay) const;
+  bool mark_end(Flight::Replay& replay);
   Result<bool> replay();
   void capture_loop(Loop& loop);
-  Graph capture(const std::function<bool()>& issue);
+  Graph capture(bool patched, const std::function<bool()>& issue);
   Result<bool> step(const device::Step& step);
   Result<bool> launch(const device::Launch& x);
   Result<bool> copy(const device::Copy& x);
@@ -100,7 +110,7 @@ class Run {
   Result<bool> transfer(const device::Transfer& x);
   Result<bool> exit(const device::Exit& x);
 
-  Result<DeviceAddress> address(const device::Region& region) const;
+  Result<DeviceAddress> address(const device::Region& region, bool written);
   // What memory holds now, up to 16 bytes of it, in pinned memory. Null: the submission was
   // stopped.
   Result<const std::byte*> read(const device::Region& region);
@@ -108,16 +118,17 @@ class Run {
   Result<bool> start(const Kernel& kernel, const Flight::Launched& launched,
                      const device::Launch& x, const device::Axes& grid);
   Result<void> bind(const Kernel& kernel, const device::Launch& x, const device::Axes& grid,
-                    std::byte* bindings) const;
+                    std::byte* bindings);
 
   Parts& parts_;
   const Gpu& gpu_;
   Flight& flight_;
   StreamHandle stream_;
   const device::Submission& submission_;
-  Flight::Replay* replay_ = nullptr;  // that is being made
-  bool capturing_ = false;
-  bool moving_ = false;  // short copies and fills are put together
+  Work work_;
+  Flight::Replay* replay_ = nullptr;  // that is being made or patched
+  bool writes_pinned_ = false;        // memory that the host may look at
+  bool moving_ = false;               // short copies and fills are put together
   std::vector<Move> moves_;
   std::map<uint32_t, Loop> loops_;  // by their step
 };

@@ -16,9 +16,8 @@ using namespace device;
 
 namespace {
 
-constexpr uint32_t kMostSteps = 4096;  // of one graph
-constexpr uint32_t kLoopSteps = 64;    // that passes are put together for
-constexpr uint64_t kPlainPasses = 4;   // of a loop that may end at any time
+constexpr uint32_t kLoopSteps = 64;   // that passes are put together for
+constexpr uint64_t kPlainPasses = 4;  // of a loop that may end at any time
 // As long as it takes, with copies, to compile the kernel that makes them shorter.
 constexpr uint32_t kRunsForMoves = 256;
 constexpr uint64_t kStagingSlack = 64;  // for the place of a transfer
@@ -27,7 +26,7 @@ constexpr uint32_t kCaptureSteps = 16;  // that could have been given to a strea
 }  // namespace
 
 bool Run::can_capture(Range range, bool transfers) const {
-  if (flight_.timing || submission_.checked || range.size() > kMostSteps) return false;
+  if (flight_.timing || submission_.checked || range.size() > kMostGraphSteps) return false;
   uint64_t staged = 0;
   uint64_t launches = 0;
   bool may_stop = false;
@@ -54,39 +53,20 @@ bool Run::can_capture(Range range, bool transfers) const {
   return staged + (may_stop ? launches * sizeof(GpuControl) : 0) <= Flights::kStagingBytes;
 }
 
-bool Run::stays_on_device() const {
-  const auto is_pinned = [&](Handle buffer) { return parts_.memory.find(buffer).host != nullptr; };
-  return std::ranges::none_of(submission_.steps, [&](const Step& step) {
-    if (const auto* x = std::get_if<Launch>(&step))
-      return std::ranges::any_of(x->arguments,
-                                 [&](const Region& r) { return is_pinned(r.buffer); });
-    if (const auto* x = std::get_if<Copy>(&step)) return is_pinned(x->to.buffer);
-    if (const auto* x = std::get_if<Fill>(&step)) return is_pinned(x->to.buffer);
-    if (const auto* x = std::get_if<SetWord>(&step)) return is_pinned(x->to.buffer);
-    if (const auto* x = std::get_if<Compare>(&step)) return is_pinned(x->differs.buffer);
-    if (const auto* x = std::get_if<Transfer>(&step))
-      return x->direction == Transfer::Direction::ToHost || is_pinned(x->device.buffer);
-    return false;
-  });
-}
-
-bool Run::mark_end(Flight::Replay& replay) const {
+bool Run::mark_end(Flight::Replay& replay) {
   const Flights::Mark mark = parts_.flights.mark(flight_);
   if (mark.host == nullptr) return true;
   replay.mark = mark.host;
-  return gpu_.driver.set_words(mark.address, 1, 1, stream_).ok();
+  return work_.set_words(mark.address, 1, 1).ok();
 }
 
 // What goes wrong is found again by whoever gives the steps to a stream instead.
-Graph Run::capture(const std::function<bool()>& issue) {
-  const StreamHandle stream = stream_;
+Graph Run::capture(bool patched, const std::function<bool()>& issue) {
   const uint32_t step = flight_.step;
-  Graph made = parts_.capture.graph([&](StreamHandle capturing) {
-    stream_ = capturing;
-    capturing_ = true;
+  Graph made = parts_.capture.graph(patched, [&](const Work& capturing) {
+    const Work to_stream = std::exchange(work_, capturing);
     const bool issued = issue();
-    capturing_ = false;
-    stream_ = stream;
+    work_ = to_stream;
     return issued;
   });
   flight_.step = step;
@@ -95,44 +75,71 @@ Graph Run::capture(const std::function<bool()>& issue) {
 
 // ---- submissions
 
-bool Run::make_replay() {
-  const Range all{.first = 0, .last = static_cast<uint32_t>(submission_.steps.size())};
-  auto made = std::make_unique<Flight::Replay>();
-  if (all.size() != 0 && can_capture(all, true)) {
-    replay_ = made.get();
-    made->moves = moving_ = parts_.moves.is_loaded();
-    made->graph = capture([&] {
-      const auto issued = list(all.first, all.last);
-      if (!issued || !*issued || !flush_moves()) return false;
-      made->launches = flight_.completion.launches;
-      made->may_stop = flight_.checked;
-      if (!made->may_stop) return !stays_on_device() || mark_end(*made);
-      // What lanes leave is copied, and forgotten.
-      const auto stops =
-          parts_.flights.stage(flight_, flight_.launches.size() * sizeof(GpuControl));
-      if (!stops || *stops == nullptr) return false;
-      made->stops = *stops;
-      std::byte* to = *stops;
-      for (const Flights::Controls& area : Flights::controls(flight_)) {
-        const size_t bytes = area.count * sizeof(GpuControl);
-        if (!gpu_.driver.copy_to_host(to, area.first, bytes, stream_).ok() ||
-            !gpu_.driver.set_words(area.first, 0, bytes / 4, stream_).ok())
-          return false;
-        to += bytes;
-      }
-      return true;
-    });
-    replay_ = nullptr;
-    moving_ = false;
-    moves_.clear();
+bool Run::issue_replay(Flight::Replay& replay) {
+  replay_ = &replay;
+  moving_ = replay.moves;
+  writes_pinned_ = false;
+  const auto issued = list(0, flight_.steps);
+  const bool done = issued && *issued && flush_moves();
+  replay_ = nullptr;
+  moving_ = false;
+  moves_.clear();
+  if (!done) return false;
+  replay.launches = std::exchange(flight_.completion.launches, 0);
+  replay.may_stop = flight_.checked;
+  if (!replay.may_stop) return writes_pinned_ || mark_end(replay);
+  // What lanes leave is copied, and forgotten.
+  const auto stops = parts_.flights.stage(flight_, flight_.launches.size() * sizeof(GpuControl));
+  if (!stops || *stops == nullptr) return false;
+  replay.stops = *stops;
+  std::byte* to = *stops;
+  for (const Flights::Controls& area : Flights::controls(flight_)) {
+    const size_t bytes = area.count * sizeof(GpuControl);
+    if (!work_.copy_to_host(to, area.first, bytes).ok() ||
+        !work_.set_words(area.first, 0, bytes / 4).ok())
+      return false;
+    to += bytes;
   }
-  if (!made->graph) made.reset();
-  parts_.flights.keep(flight_, submission_.replay_key, std::move(made));
+  return true;
+}
+
+// For the steps, which go to the stream instead.
+void Run::without_replay() {
   flight_.completion.launches = 0;
-  if (flight_.replay) return true;
   flight_.checked = submission_.checked;
   flight_.staging_used = 0;
   parts_.flights.forget_launches(flight_, 0);
+}
+
+bool Run::make_replay() {
+  auto made = std::make_unique<Flight::Replay>();
+  made->key = submission_.replay_key;
+  if (can_capture({.first = 0, .last = flight_.steps}, true)) {
+    made->moves = parts_.moves.is_loaded();
+    made->graph = capture(true, [&] { return issue_replay(*made); });
+  }
+  if (!made->graph) made.reset();
+  parts_.flights.keep(flight_, std::move(made));
+  if (!flight_.replay) without_replay();
+  return flight_.replay != nullptr;
+}
+
+bool Run::patch_replay() {
+  Flight::Replay& replay = *flight_.replay;
+  if (replay.key != 0 && replay.key == submission_.replay_key) return true;
+  replay.key = submission_.replay_key;
+  replay.up.clear();
+  replay.down.clear();
+  replay.mark = nullptr;
+  replay.stops = nullptr;
+  without_replay();
+  const Work to_stream = std::exchange(work_, replay.graph.patch());
+  // A mark where there was none, or none where there was one, is another node.
+  const bool patched = issue_replay(replay) && !work_.unlike();
+  work_ = to_stream;
+  if (patched) return true;
+  parts_.flights.forget_replay(flight_);
+  without_replay();
   return false;
 }
 
@@ -143,7 +150,7 @@ bool Run::improve_replay() {
   replay.moves = true;  // or it cannot be
   if (!parts_.moves.load()) return true;
   parts_.flights.forget_replay(flight_);
-  flight_.checked = submission_.checked;
+  without_replay();
   return make_replay();
 }
 
@@ -159,13 +166,12 @@ Result<bool> Run::flush_moves() {
   const std::vector<Move> all = std::exchange(moves_, {});
   const auto done = [&]() -> Result<void> {
     const Move& one = all[0];
-    if (all.size() > 1 || one.from != 0) return parts_.moves.launch(all, stream_);
+    if (all.size() > 1 || one.from != 0) return parts_.moves.launch(all, work_);
     constexpr std::string_view kDoing = "a fill";
     if (one.bytes % 4 == 0 && one.to % 4 == 0)
-      return gpu_.check(gpu_.driver.set_words(one.to, one.value, one.bytes / 4, stream_), kDoing);
-    return gpu_.check(
-        gpu_.driver.set_bytes(one.to, static_cast<unsigned char>(one.value), one.bytes, stream_),
-        kDoing);
+      return gpu_.check(work_.set_words(one.to, one.value, one.bytes / 4), kDoing);
+    return gpu_.check(work_.set_bytes(one.to, static_cast<std::byte>(one.value), one.bytes),
+                      kDoing);
   }();
   if (!done) return std::unexpected(done.error());
   return true;
@@ -227,7 +233,7 @@ void Run::capture_loop(Loop& loop) {
   if (all < kCaptureSteps + uint64_t{2} * passes * steps) return;
   const uint64_t launches = flight_.completion.launches;
   const size_t controls = flight_.launches.size();
-  Graph graph = capture([&] {
+  Graph graph = capture(false, [&] {
     for (uint32_t i = 0; i < passes; ++i)
       if (const auto issued = pass(loop); !issued || !*issued) return false;
     return true;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory_resource>
 #include <mutex>
 
@@ -138,7 +139,28 @@ struct NullBackend::State {
   }
   void write_down(CallKind kind, const Region& r) { write_down(kind, r.buffer, r.offset, r.bytes); }
 
+  // Work that waits until somebody waits for it. The caller's lists may be gone by then.
+  struct Later {
+    explicit Later(const Submission& given)
+        : submission(given), steps(given.steps.begin(), given.steps.end()) {
+      for (Step& step : steps)
+        if (auto* const launch = std::get_if<Launch>(&step)) {
+          arguments.emplace_back(launch->arguments.begin(), launch->arguments.end());
+          launch->arguments = arguments.back();
+        }
+      submission.steps = steps;
+    }
+    uint64_t ticket = 0;
+    Submission submission;
+    std::vector<Step> steps;
+    std::deque<std::vector<Region>> arguments;
+    std::optional<Result<Completion>> result;
+  };
+
   const NullOptions options;
+  std::mutex order;  // of what is done later: one at a time
+  uint64_t next_later = 1;
+  std::deque<std::unique_ptr<Later>> later;  // under `mutex`, but for what is being done
   std::atomic<uint64_t> calls = 0;
   std::atomic<uint64_t> launches = 0;
   HostMemory memory;
@@ -313,6 +335,16 @@ Result<Backend::Loaded> NullBackend::do_load(const Artifact& artifact) {
 Result<Ticket> NullBackend::do_submit(const Submission& submission) {
   state_->write_down(CallKind::Submit, {}, 0, submission.steps.size());
   if (auto ok = state_->call(CallKind::Submit); !ok) return std::unexpected(ok.error());
+  if (!info().capabilities.async_compute) return state_->finished.add(work(submission));
+  auto later = std::make_unique<State::Later>(submission);
+  const std::scoped_lock lock(state_->mutex);
+  later->ticket = state_->next_later++;
+  const Ticket ticket{later->ticket};
+  state_->later.push_back(std::move(later));
+  return ticket;
+}
+
+Result<Completion> NullBackend::work(const Submission& submission) {
   Result<Completion> result;
   const Timings& times = state_->options.times;
   const bool all = state_->options.times_of != nullptr;
@@ -325,12 +357,55 @@ Result<Ticket> NullBackend::do_submit(const Submission& submission) {
       result = std::unexpected(std::move(ok.error()));
   }
   if (!info().capabilities.resident_buffers) state_->memory.scribble(kScribble);
-  return state_->finished.add(std::move(result));
+  return result;
+}
+
+void NullBackend::do_work() {
+  do_work(~uint64_t{0});
+}
+
+void NullBackend::do_work(uint64_t up_to) {
+  const std::scoped_lock order(state_->order);
+  for (;;) {
+    State::Later* next = nullptr;
+    {
+      const std::scoped_lock lock(state_->mutex);
+      for (const auto& later : state_->later)
+        if (next == nullptr && !later->result && later->ticket <= up_to) next = later.get();
+    }
+    if (next == nullptr) return;
+    auto result = work(next->submission);
+    const std::scoped_lock lock(state_->mutex);
+    next->result = std::move(result);
+  }
+}
+
+bool NullBackend::do_is_done(Ticket ticket) {
+  if (!info().capabilities.async_compute) return true;
+  const std::scoped_lock lock(state_->mutex);
+  return std::ranges::none_of(state_->later, [&](const auto& later) {
+    return later->ticket == ticket.value && !later->result;
+  });
 }
 
 Result<Completion> NullBackend::do_wait(Ticket ticket, Deadline) {
   state_->write_down(CallKind::Wait);
-  auto done = state_->finished.take(ticket);
+  Result<Completion> done;
+  if (info().capabilities.async_compute) {
+    do_work(ticket.value);
+    const std::scoped_lock lock(state_->mutex);
+    const auto row = std::ranges::find_if(
+        state_->later, [&](const auto& later) { return later->ticket == ticket.value; });
+    if (row == state_->later.end())
+      return std::unexpected(
+          error(ErrorCode::Internal, fmt::format("ticket {} is waited for, but there is no such "
+                                                 "work. Fix: report this as a bug of the driver",
+                                                 ticket.value)));
+    done = std::move(*(*row)->result);
+    state_->later.erase(row);
+  } else {
+    done = state_->finished.take(ticket);
+  }
   if (auto ok = state_->call(CallKind::Wait); !ok) return std::unexpected(ok.error());
   return done;
 }
@@ -341,6 +416,7 @@ Result<void> NullBackend::do_recover() {
   state_->memory.clear();
   state_->code.clear();
   state_->finished.clear();
+  state_->later.clear();
   return {};
 }
 

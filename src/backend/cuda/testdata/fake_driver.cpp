@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "backend/cuda/code.hpp"
 #include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/moves.hpp"
 #include "backend/cuda/testdata/fake_stream.hpp"
@@ -81,6 +82,8 @@ class Fake final : public FakeCuda {
   }
   FakeLive live() override {
     const std::scoped_lock lock(mutex_);
+    const auto ready = static_cast<uint64_t>(std::ranges::count_if(
+        graphs, [](const auto& row) { return row.second->source != nullptr; }));
     return {.contexts = retained,
             .current = g_current.size(),
             .memory = memory.size(),
@@ -90,7 +93,8 @@ class Fake final : public FakeCuda {
             .links = links.size(),
             .streams = streams.size(),
             .events = events.size(),
-            .graphs = graphs.size()};
+            .captured_graphs = graphs.size() - ready,
+            .graphs = ready};
   }
 
   // One more call; not 0: it fails.
@@ -161,6 +165,11 @@ class Fake final : public FakeCuda {
       return address - row->first <= row->second && bytes <= row->second - (address - row->first);
     };
     return in(host_memory) || (!only_pinned && in(memory));
+  }
+  // Whether it has not been destroyed.
+  bool is_graph(const FakeGraph* graph) {
+    const std::scoped_lock lock(mutex_);
+    return graphs.contains(const_cast<FakeGraph*>(graph));
   }
   void synchronize() {
     std::vector<std::shared_ptr<FakeStream>> all;
@@ -243,16 +252,38 @@ Status copy(void* to, const void* from, size_t bytes, StreamHandle stream, bool 
     on->invalidate();
     return status::kCaptureUnsupported;
   }
-  on->add([=] { std::memcpy(to, from, bytes); });
+  on->add({.kind = FakeNode::Kind::Copy, .work = [=] { std::memcpy(to, from, bytes); }});
   if (waits) on->synchronize();
   return 0;
 }
 
-Status launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t (&block)[3],
-              unsigned shared, StreamHandle stream, void** parameters, bool cooperative) {
+std::function<void()> filling(DeviceAddress to, unsigned value, unsigned width, size_t count) {
+  if (width == 1)
+    return
+        [=] { std::memset(reinterpret_cast<void*>(to), static_cast<unsigned char>(value), count); };
+  return [=] {
+    if (fake().broken() != 0) return;  // nothing runs on a device that is lost
+    auto* const words = reinterpret_cast<uint32_t*>(to);
+    for (size_t i = 0; i < count; ++i) std::atomic_ref(words[i]).store(value);
+  };
+}
+
+// A node that was captured in the graph this one was made of.
+FakeNode* node_to_patch(GraphExecHandle exec, NodeHandle node, FakeNode::Kind kind) {
+  const auto graph = fake().find(fake().graphs, exec);
+  if (!graph || !graph->source || !fake().is_graph(graph->source.get())) return nullptr;
+  const auto& captured = graph->source->nodes;
+  for (size_t i = 0; i < captured.size(); ++i)
+    if (reinterpret_cast<NodeHandle>(captured[i].get()) == node)
+      return captured[i]->kind == kind ? graph->nodes[i].get() : nullptr;
+  return nullptr;
+}
+
+// What a launch does. An error leaves it alone.
+Status make_launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t (&block)[3],
+                   unsigned shared, void** parameters, bool cooperative,
+                   std::function<void()>& work) {
   const auto& f = *reinterpret_cast<FakeFunction*>(function);
-  const auto on = fake().find(fake().streams, stream);
-  if (!on) return status::kInvalidHandle;
   const FakeSettings& settings = fake().settings;
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || grid[0] > 0x7FFF'FFFF || grid[1] > 65535 ||
       grid[2] > 65535 || block[0] == 0 || uint64_t{block[0]} * block[1] * block[2] > 1024 ||
@@ -260,22 +291,20 @@ Status launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t
     return status::kInvalidValue;
   if (cooperative &&
       uint64_t{grid[0]} * grid[1] * grid[2] >
-          static_cast<uint64_t>(settings.blocks_per_multiprocessor * settings.attributes.at(16))) {
-    on->invalidate();
+          static_cast<uint64_t>(settings.blocks_per_multiprocessor * settings.attributes.at(16)))
     return status::kCooperativeLaunchTooLarge;
-  }
   if (f.name == "vyre_compare") {
-    uint64_t values[5];
-    for (int i = 0; i < 5; ++i) std::memcpy(&values[i], parameters[i], 8);
-    if (!fake().is_memory(values[0], values[3]) || !fake().is_memory(values[1], values[3]) ||
-        !fake().is_memory(values[4], 4) || values[2] * 16 > values[3] ||
-        (values[2] != 0 && (values[0] % 16 != 0 || values[1] % 16 != 0)))
+    CompareArgs x;
+    std::memcpy(&x, parameters[0], sizeof(x));
+    if (!fake().is_memory(x.a, x.bytes) || !fake().is_memory(x.b, x.bytes) ||
+        !fake().is_memory(x.differs, 4) || x.vectors * 16 > x.bytes ||
+        (x.vectors != 0 && (x.a % 16 != 0 || x.b % 16 != 0)))
       return status::kInvalidValue;
-    on->add([a = reinterpret_cast<const void*>(values[0]),
-             b = reinterpret_cast<const void*>(values[1]), bytes = values[3],
-             differs = reinterpret_cast<uint32_t*>(values[4])] {
-      if (std::memcmp(a, b, bytes) != 0) *differs = 1;
-    });
+    work = [x] {
+      if (std::memcmp(reinterpret_cast<const void*>(x.a), reinterpret_cast<const void*>(x.b),
+                      x.bytes) != 0)
+        *reinterpret_cast<uint32_t*>(x.differs) = 1;
+    };
     return 0;
   }
   if (f.name == "vyre_move") {
@@ -285,7 +314,7 @@ Status launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t
       if (!fake().is_memory(move.to, move.bytes) ||
           (move.from != 0 && !fake().is_memory(move.from, move.bytes)))
         return status::kInvalidValue;
-    on->add([moves] {
+    work = [moves] {
       // In the order that shows best what should have been two launches.
       for (size_t i = moves.size(); i-- != 0;) {
         const auto* const value = reinterpret_cast<const std::byte*>(&moves[i].value);
@@ -294,7 +323,7 @@ Status launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t
               moves[i].from == 0 ? value[n % 4]
                                  : reinterpret_cast<const std::byte*>(moves[i].from)[n];
       }
-    });
+    };
     return 0;
   }
   FakeLaunch all{.kernel = f.name, .shared_bytes = shared, .cooperative = cooperative};
@@ -302,8 +331,21 @@ Status launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t
   std::copy_n(block, 3, all.block);
   const auto* const bytes = static_cast<const std::byte*>(parameters[0]);
   all.parameters.assign(bytes, bytes + f.parameter_bytes);
-  on->add([all = std::move(all)] { fake().run(all); });
+  work = [all = std::move(all)] { fake().run(all); };
   return 0;
+}
+
+Status launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t (&block)[3],
+              unsigned shared, StreamHandle stream, void** parameters, bool cooperative) {
+  const auto on = fake().find(fake().streams, stream);
+  if (!on) return status::kInvalidHandle;
+  FakeNode node{.kind = cooperative ? FakeNode::Kind::Cooperative : FakeNode::Kind::Launch,
+                .function = function};
+  const Status made =
+      make_launch(function, grid, block, shared, parameters, cooperative, node.work);
+  if (made == status::kCooperativeLaunchTooLarge) on->invalidate();
+  if (made == 0) on->add(std::move(node));
+  return made;
 }
 
 }  // namespace
@@ -508,18 +550,14 @@ Status cuMemsetD8Async(DeviceAddress to, unsigned char value, size_t bytes, Stre
   VYRE_ENTER("cuMemsetD8Async");
   const auto on = fake().find(fake().streams, stream);
   if (!on || !fake().is_memory(to, bytes)) return status::kInvalidValue;
-  on->add([=] { std::memset(reinterpret_cast<void*>(to), value, bytes); });
+  on->add({.kind = FakeNode::Kind::Fill, .work = filling(to, value, 1, bytes)});
   return 0;
 }
 Status cuMemsetD32Async(DeviceAddress to, unsigned value, size_t count, StreamHandle stream) {
   VYRE_ENTER("cuMemsetD32Async");
   const auto on = fake().find(fake().streams, stream);
   if (!on || to % 4 != 0 || !fake().is_memory(to, count * 4)) return status::kInvalidValue;
-  on->add([=] {
-    if (fake().broken() != 0) return;  // nothing runs on a device that is lost
-    auto* const words = reinterpret_cast<uint32_t*>(to);
-    for (size_t i = 0; i < count; ++i) std::atomic_ref(words[i]).store(value);
-  });
+  on->add({.kind = FakeNode::Kind::Fill, .work = filling(to, value, 4, count)});
   return 0;
 }
 
@@ -663,7 +701,59 @@ Status cuGraphInstantiateWithFlags(GraphExecHandle* exec, GraphHandle graph, uns
   VYRE_ENTER("cuGraphInstantiateWithFlags");
   const auto from = fake().find(fake().graphs, graph);
   if (!from) return status::kInvalidHandle;
-  *exec = fake().add<GraphExecHandle>(fake().graphs, std::make_shared<FakeGraph>(*from));
+  auto ready = std::make_shared<FakeGraph>();
+  ready->source = from;
+  for (const auto& node : from->nodes) ready->nodes.push_back(std::make_shared<FakeNode>(*node));
+  *exec = fake().add<GraphExecHandle>(fake().graphs, std::move(ready));
+  return 0;
+}
+Status cuStreamGetCaptureInfo_v2(StreamHandle stream, int* capturing, uint64_t*, GraphHandle*,
+                                 const NodeHandle** last, size_t* count) {
+  VYRE_ENTER("cuStreamGetCaptureInfo_v2");
+  const auto on = fake().find(fake().streams, stream);
+  if (!on) return status::kInvalidHandle;
+  *capturing = on->capturing() ? 1 : 0;
+  FakeNode* const* const node = on->last_captured();
+  *last = reinterpret_cast<const NodeHandle*>(node);
+  *count = node != nullptr ? 1 : 0;
+  return 0;
+}
+Status cuGraphExecKernelNodeSetParams_v2(GraphExecHandle exec, NodeHandle handle,
+                                         const KernelNodeParameters* next) {
+  VYRE_ENTER("cuGraphExecKernelNodeSetParams_v2");
+  FakeNode* node = node_to_patch(exec, handle, FakeNode::Kind::Launch);
+  if (node == nullptr) node = node_to_patch(exec, handle, FakeNode::Kind::Cooperative);
+  if (node == nullptr || node->function != next->function) return status::kInvalidValue;
+  return make_launch(next->function, next->grid, next->block, next->shared_bytes, next->parameters,
+                     node->kind == FakeNode::Kind::Cooperative, node->work);
+}
+Status cuGraphExecMemsetNodeSetParams(GraphExecHandle exec, NodeHandle handle,
+                                      const SetNodeParameters* next, ContextHandle context) {
+  VYRE_ENTER("cuGraphExecMemsetNodeSetParams");
+  FakeNode* const node = node_to_patch(exec, handle, FakeNode::Kind::Fill);
+  if (node == nullptr || context == nullptr || next->height != 1 ||
+      (next->element_bytes != 1 && next->element_bytes != 4) ||
+      next->to % next->element_bytes != 0 ||
+      !fake().is_memory(next->to, next->width * next->element_bytes))
+    return status::kInvalidValue;
+  node->work = filling(next->to, next->value, next->element_bytes, next->width);
+  return 0;
+}
+Status cuGraphExecMemcpyNodeSetParams(GraphExecHandle exec, NodeHandle handle,
+                                      const CopyNodeParameters* next, ContextHandle context) {
+  VYRE_ENTER("cuGraphExecMemcpyNodeSetParams");
+  FakeNode* const node = node_to_patch(exec, handle, FakeNode::Kind::Copy);
+  const auto address = [&](const CopyPlace& place) {
+    const bool host = place.memory == CopyPlace::kHost;
+    const auto at = host ? reinterpret_cast<uint64_t>(place.host) : place.device;
+    return fake().is_memory(at, next->width, host) ? reinterpret_cast<std::byte*>(at) : nullptr;
+  };
+  std::byte* const to = address(next->to);
+  const std::byte* const from = address(next->from);
+  if (node == nullptr || context == nullptr || next->height != 1 || next->depth != 1 ||
+      next->width == 0 || to == nullptr || from == nullptr)
+    return status::kInvalidValue;
+  node->work = [=, bytes = next->width] { std::memcpy(to, from, bytes); };
   return 0;
 }
 Status cuGraphDestroy(GraphHandle graph) {
@@ -675,7 +765,7 @@ Status cuGraphLaunch(GraphExecHandle exec, StreamHandle stream) {
   const auto on = fake().find(fake().streams, stream);
   const auto graph = fake().find(fake().graphs, exec);
   if (!on || !graph) return status::kInvalidHandle;
-  for (const auto& node : graph->nodes) on->add(node);
+  for (const auto& node : graph->nodes) on->add(node->work);
   return 0;
 }
 Status cuGraphExecDestroy(GraphExecHandle exec) {

@@ -32,7 +32,8 @@ struct FakeLive {
   uint64_t links = 0;
   uint64_t streams = 0;
   uint64_t events = 0;
-  uint64_t graphs = 0;  // and those that can be launched
+  uint64_t captured_graphs = 0;
+  uint64_t graphs = 0;  // that can be launched
   friend bool operator==(const FakeLive&, const FakeLive&) = default;
 };
 

@@ -25,8 +25,17 @@ struct FakeEvent {
   Clock::time_point time;
 };
 
+// What a node is, is settled when it is captured; what it does may be patched where a graph has
+// been made ready to run. A handle is good as long as the graph that it was captured in.
+struct FakeNode {
+  enum class Kind : uint8_t { Other, Launch, Cooperative, Fill, Copy };
+  Kind kind = Kind::Other;
+  const void* function = nullptr;  // of a launch
+  std::function<void()> work{};
+};
 struct FakeGraph {
-  std::vector<std::function<void()>> nodes;
+  std::vector<std::shared_ptr<FakeNode>> nodes;
+  std::shared_ptr<const FakeGraph> source;  // of one that is ready to run
 };
 
 class FakeStream {
@@ -62,17 +71,26 @@ class FakeStream {
     const std::scoped_lock lock(mutex_);
     dead_ = true;
   }
-  void add(std::function<void()> work) {
+  void add(FakeNode node) {
     {
       const std::scoped_lock lock(mutex_);
       if (captured_) {
-        captured_->nodes.push_back(std::move(work));
+        captured_->nodes.push_back(std::make_shared<FakeNode>(std::move(node)));
+        last_ = captured_->nodes.back().get();
         return;
       }
-      work_.push_back(std::move(work));
+      work_.push_back(std::move(node.work));
       ++added_;
     }
     changed_.notify_all();
+  }
+  void add(std::function<void()> work) {
+    add({.kind = FakeNode::Kind::Other, .work = std::move(work)});
+  }
+  // That the next one would depend on, where there is one. It changes with the next one.
+  FakeNode* const* last_captured() {
+    const std::scoped_lock lock(mutex_);
+    return captured_ && !captured_->nodes.empty() ? &last_ : nullptr;
   }
   void synchronize() {
     std::unique_lock lock(mutex_);
@@ -100,6 +118,7 @@ class FakeStream {
   std::deque<std::function<void()>> work_;
   std::shared_ptr<FakeGraph> captured_;
   bool dead_ = false;  // what is captured
+  FakeNode* last_ = nullptr;
   uint64_t added_ = 0;
   uint64_t done_ = 0;
   bool ends_ = false;
