@@ -42,13 +42,22 @@ struct GpuControl {
   // Of the smallest lane so far; Kind::None: no lane has stopped. Kind::Loop: `lane` was given up
   // in a loop.
   KernelStop stop = {};
-  uint32_t zero[24] = {};
-  // How many blocks have come to barriers of the grid. Zero before each launch of an entry with
-  // barriers inside.
+  uint32_t zero[8] = {};
+  // Counters of blocks that have come to barriers of the grid: all zero before each launch of an
+  // entry with barriers inside. `arrived`, or, where barriers count votes, the others in turn. Far
+  // apart: some blocks still look at one when others add to the next.
+  uint64_t even = 0;
+  uint32_t more[14] = {};
   uint32_t arrived = 0;
-  uint32_t more[31] = {};
+  uint32_t and_more[15] = {};
+  uint64_t odd = 0;
+  uint32_t rest[14] = {};
 };
-static_assert(sizeof(GpuControl) == 256 && offsetof(GpuControl, arrived) == 128);
+static_assert(sizeof(GpuControl) == 256 && offsetof(GpuControl, even) == 64 &&
+              offsetof(GpuControl, arrived) == 128 && offsetof(GpuControl, odd) == 192);
+// From `even` on, words that hold the counters and nothing else.
+inline constexpr uint32_t kGpuCounterWords =
+    (offsetof(GpuControl, odd) - offsetof(GpuControl, even)) / 4 + 2;
 
 // Shared memory of a block: words of the code's own, then the shared buffers of the program in
 // their order, each at a multiple of kGpuSharedRow.

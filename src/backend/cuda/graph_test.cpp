@@ -206,8 +206,10 @@ TEST_F(CudaGraph, BlocksAreCountedFromZeroInEachRun) {
   bind({{0}});
   std::atomic<uint32_t> began_at = 0;
   fake_cuda().on_kernel("vyre_entry_2", [&](const cuda::FakeLaunch& x) {
-    began_at += Parameters(x).control().arrived;
-    Parameters(x).control().arrived = 4;
+    device::GpuControl& control = Parameters(x).control();
+    began_at += control.arrived + static_cast<uint32_t>(control.even + control.odd);
+    control.arrived = 4;
+    control.even = control.odd = 4 + (uint64_t{4} << 32);
     return 0;
   });
   expect_three_runs({launch(kBarrier, {4, 1, 1}), launch(kBarrier, {4, 1, 1})}, 2);
@@ -458,8 +460,10 @@ TEST_F(CudaGraph, BlocksAreCountedFromZeroInEachPass) {
   bind({{0}});
   std::atomic<uint32_t> began_at = 0;
   fake_cuda().on_kernel("vyre_entry_2", [&](const cuda::FakeLaunch& x) {
-    began_at += Parameters(x).control().arrived;
-    Parameters(x).control().arrived = 4;
+    device::GpuControl& control = Parameters(x).control();
+    began_at += control.arrived + static_cast<uint32_t>(control.even + control.odd);
+    control.arrived = 4;
+    control.even = control.odd = 4 + (uint64_t{4} << 32);
     return 0;
   });
   expect_runs({Repeat{.body_steps = 1, .most = 200}, launch(kBarrier, {4, 1, 1})});

@@ -381,10 +381,11 @@ Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, 
   if (counts) {
     if (const Outcome got = work_.launch(call, parameters); !got.ok()) return failed(got);
     if (!work_.of_graph()) return true;
-    // The next launch of the graph counts from zero again. Nothing but the counter is touched: the
+    // The next launch of the graph counts from zero again. Nothing but the counters is touched: the
     // host may store to the rest.
-    return going_on(gpu_.check(work_.set_words(*control + offsetof(GpuControl, arrived), 0, 1),
-                               "clearing a control block"));
+    return going_on(gpu_.check(
+        work_.set_words(*control + offsetof(GpuControl, even), 0, device::kGpuCounterWords),
+        "clearing a control block"));
   }
   if (lanes > 1) {
     const uint64_t row = uint64_t{grid[0]} * x.workgroup[0];

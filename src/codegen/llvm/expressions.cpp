@@ -39,6 +39,8 @@ Val LaneCode::value(ExprId id) {
       [&](const BuiltinRef& e) { return env_.builtin(e.builtin, e.axis); },
       [&](const Len& e) { return Val{memory(e.memory).length, false}; },
       [&](const Load& e) {
+        if (frame().c == frames_.front().c)
+          if (llvm::Value* const known = env_.knows(id)) return Val{known, false};
         return load(e.memory, e.index, {id, {}}, c().expr_proofs[id.index()] >= 0);
       },
       [&](const Unary& e) {
@@ -49,6 +51,8 @@ Val LaneCode::value(ExprId id) {
         if (is_lazy(e.op)) return lazy(e, false);
         const Val x = value(e.left);
         const Val y = value(e.right);
+        if (e.op == BinaryOp::Sub && at_least(e.left, e.right))
+          return Val{b_.CreateNUWSub(x.v, y.v), false};
         return math_.binary(e.op, type_of_expr(e.left), x, y, type_of_expr(e.right));
       },
       [&](const Cast& e) {
@@ -86,7 +90,7 @@ Val LaneCode::intrinsic(const IntrinsicCall& e) {
 Val LaneCode::uniform_load(ExprId id, const UniformLoad& e) {
   const auto meet = [&] {
     if (e.scope == Scope::Grid)
-      env_.grid_barrier();
+      env_.grid_barrier({});
     else
       env_.workgroup_barrier();
   };
@@ -312,11 +316,13 @@ Val LaneCode::call_body(Frame inner, FnId fn) {
   llvm::BasicBlock* const exit = inner.exit;
   const bool divergent = inner.divergent;
   const uint64_t trips = trips_;
+  const auto facts = std::exchange(facts_, {});
   frames_.push_back(std::move(inner));
   emit_block(f.body);
   branch_to(exit);
   b_.SetInsertPoint(exit);
   trips_ = trips;
+  facts_ = facts;
   if (divergent) --parted_;
   mask_ = before;
   if (wide() && can_end(f.body)) {

@@ -126,7 +126,12 @@ class Environment {
   // Only where each lane is a thread of its own (Options::lanes_are_threads); elsewhere the plan
   // cuts at barriers and copies, and a subgroup is a block of lanes.
   virtual void workgroup_barrier();
-  virtual void grid_barrier();
+  // `at`: the statement, if it is one.
+  virtual void grid_barrier(ir::StmtId at);
+  // What a statement of the program does, and what an expression of it is, if the environment has
+  // its own way for it; otherwise false and null.
+  virtual bool does(ir::StmtId) { return false; }
+  virtual llvm::Value* knows(ir::ExprId) { return nullptr; }
   virtual void subgroup_barrier();
   virtual void copy(const CopyOperands& copy, SiteRef site);
   // Of lanes of the subgroup that have not ended: the bits (u32) of those for which it holds, and
@@ -275,7 +280,7 @@ class LaneCode {
   void leave_divergent(const LanesOfLoop& lanes);
   void emit_return(const ir::Return& s);
   void emit_trap(const ir::Trap& s, ir::StmtId id);
-  void emit_barrier(const ir::Barrier& s);
+  void emit_barrier(const ir::Barrier& s, ir::StmtId id);
   void emit_copy(const ir::AsyncCopy& s, ir::StmtId id);
   void end_lanes();
   [[nodiscard]] bool jumps_out(ir::Block block) const;
@@ -290,6 +295,9 @@ class LaneCode {
   Val condition(ir::ExprId id);
   std::optional<bool> promised(const ir::Binary& e, const Val& x, const Val& y);
   Val lazy(const ir::Binary& e, bool as_condition);
+  // What a condition that holds, or not, says about all of the block (facts.cpp).
+  void learn(ir::ExprId condition, bool holds, ir::Block block);
+  [[nodiscard]] bool at_least(ir::ExprId large, ir::ExprId small) const;
   bool quickly_done(ir::ExprId id, uint32_t& nodes) const;
   Val uniform_load(ir::ExprId id, const ir::UniformLoad& e);
   Val call(const ir::Call& e);
@@ -431,7 +439,9 @@ class LaneCode {
   bool no_splits_ = false;  // in trips that are left over
   uint64_t trips_ = 1;      // of the loops around, as far as they are known
   uint32_t asked_ = 0;      // loops so far that ask whether to go on
-  uint32_t copies_ = 0;     // statements emitted a second time for full masks
+  // Of one lane: the first is not less than the second.
+  std::vector<std::pair<ir::ExprId, ir::ExprId>> facts_;
+  uint32_t copies_ = 0;  // statements emitted a second time for full masks
 };
 
 }  // namespace vyre::codegen

@@ -73,18 +73,19 @@ uint32_t most_blocks(std::string_view architecture, uint32_t threads) {
 
 }  // namespace
 
-NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Segment& segment, uint32_t number,
+NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Plan& plan, uint32_t number,
                          const Machine& machine, bool checked)
     : module_(module),
       context_(module.getContext()),
       b_(context_),
-      segment_(segment),
-      program_(segment.program),
+      segment_(plan.segments[number]),
+      program_(segment_.program),
       number_(number),
       machine_(machine),
       checked_(checked),
-      use_(thread_use(segment.program, checked)),
-      shape_(thread_shape(segment.program, checked)) {}
+      use_(thread_use(program_, checked)),
+      shape_(thread_shape(program_, checked)),
+      votes_(plan, segment_) {}
 
 void NvptxKernel::run() {
   declare();
@@ -94,9 +95,14 @@ void NvptxKernel::run() {
     return;
   }
   bind_buffers();
-  // Of a launch that was given up some blocks may not have begun.
-  if (const Cost cost = estimated_cost(program_, 1); cost.guessed || cost.lane > kLongLane)
-    ask_first();
+  // Of a launch that was given up some blocks may not have begun. To ask is a trip to memory, which
+  // is not waited for before a barrier that waits much longer.
+  if (const Cost cost = estimated_cost(program_, 1); cost.guessed || cost.lane > kLongLane) {
+    if (segment_.barriers_inside && meets_at_top())
+      cancel_at_start_ = cancel_word();
+    else
+      ask_first();
+  }
   if (several()) {
     emit_several();
   } else {
@@ -218,7 +224,13 @@ void NvptxKernel::emit_several() {
   b_.SetInsertPoint(next);
   llvm::Value* const following = b_.CreateAdd(at, number(1), "", true, true);
   at->addIncoming(following, next);
-  b_.CreateCondBr(b_.CreateICmpULT(following, last), lane, exit_);
+  llvm::Instruction* const again = b_.CreateCondBr(b_.CreateICmpULT(following, last), lane, exit_);
+  // Few come here, and the driver takes longer for longer code.
+  llvm::MDNode* const rolled =
+      llvm::MDNode::get(context_, {llvm::MDString::get(context_, "llvm.loop.unroll.disable")});
+  llvm::MDNode* const loop = llvm::MDNode::getDistinct(context_, {nullptr, rolled});
+  loop->replaceOperandWith(0, loop);
+  again->setMetadata(llvm::LLVMContext::MD_loop, loop);
 }
 
 Val NvptxKernel::along_x() {
@@ -288,9 +300,8 @@ void NvptxKernel::declare() {
   control_ = parameter(b_.getPtrTy(kPtxGlobalSpace), offsetof(GpuArgs, control));
   find_ids();
   polls_left_ = b_.CreateAlloca(b_.getInt32Ty());
-  goal_ = b_.CreateAlloca(b_.getInt32Ty());
   b_.CreateStore(b_.getInt32(kTripsPerPoll), polls_left_);
-  b_.CreateStore(b_.getInt32(0), goal_);
+  declare_meetings();
 }
 
 llvm::BasicBlock* NvptxKernel::block(const char* name) {

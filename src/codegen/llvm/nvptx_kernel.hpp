@@ -8,6 +8,7 @@
 #include "codegen/llvm/lane_code.hpp"
 #include "codegen/llvm/machine_code.hpp"
 #include "codegen/llvm/nvptx.hpp"
+#include "codegen/llvm/nvptx_votes.hpp"
 #include "codegen/llvm/promises.hpp"
 #include "device/gpu_kernel.hpp"
 #include "vyre/plan/plan.hpp"
@@ -24,9 +25,11 @@ inline constexpr unsigned kPtxSharedSpace = 3;
 inline constexpr uint32_t kPtxSubgroupLanes = 32;
 
 // Words at the start of a block's shared memory.
-inline constexpr uint32_t kEndedWord = 0;    // lanes that have come to the end
-inline constexpr uint32_t kTurnWord = 1;     // what of a copy somebody has taken
-inline constexpr uint32_t kGivenUpWord = 2;  // not 0: at a barrier of the grid
+inline constexpr uint32_t kEndedWord = 0;  // lanes that have come to the end
+inline constexpr uint32_t kTurnWord = 1;   // what of a copy somebody has taken
+// Of barriers of the grid. Without votes not 0 if the launch was given up; with them what the
+// counter has grown by, or 0.
+inline constexpr uint32_t kMetWord = 2;
 
 // What a segment does that decides how its blocks are made.
 struct ThreadUse {
@@ -39,8 +42,8 @@ ThreadUse thread_use(const check::CheckedProgram& program, bool accesses_end);
 
 class NvptxKernel : public Environment {
  public:
-  NvptxKernel(llvm::Module& module, const plan::Segment& segment, uint32_t number,
-              const Machine& machine, bool checked);
+  NvptxKernel(llvm::Module& module, const plan::Plan& plan, uint32_t number, const Machine& machine,
+              bool checked);
   void run();
 
   // ---- Environment
@@ -67,7 +70,9 @@ class NvptxKernel : public Environment {
   bool streams(ir::BufferId, llvm::Value*) override { return false; }
   void only_lanes(llvm::Value*, llvm::Value*, bool) override {}
   void workgroup_barrier() override;
-  void grid_barrier() override;
+  void grid_barrier(ir::StmtId at) override;
+  bool does(ir::StmtId id) override;
+  llvm::Value* knows(ir::ExprId id) override;
   void subgroup_barrier() override;
   void copy(const CopyOperands& x, SiteRef site) override;
   llvm::Value* ballot(llvm::Value* condition) override;
@@ -118,6 +123,7 @@ class NvptxKernel : public Environment {
   void take_turns(llvm::Value* count, llvm::function_ref<void(llvm::Value* at)> body);
   llvm::Value* header_word(uint32_t word);
   [[nodiscard]] const plan::SharedUse* use_of(uint32_t buffer) const;
+  [[nodiscard]] bool needs_zeros(uint32_t buffer) const;  // nvptx_clear.cpp
   void copy_shared(uint32_t buffer, bool save, bool alone);
   void start_shared();
   void save_shared();
@@ -131,15 +137,31 @@ class NvptxKernel : public Environment {
                           llvm::ArrayRef<llvm::Value*> operands);
   llvm::Function* internal_function(const char* name, llvm::Type* result,
                                     llvm::ArrayRef<llvm::Type*> parameters);
-  llvm::Value* has_reached(llvm::Value* counter, llvm::Value* goal);
   void nap(uint32_t ns);
-  llvm::Function* wait_function();
   llvm::Value* lanes_of_warp();
+  llvm::Value* cancel_word();
   llvm::Value* given_up();
   void ask_first();
   llvm::Function* stop_function();
   void record(device::KernelStop::Kind kind, SiteRef site, uint16_t memory, llvm::Value* lane,
               llvm::Value* value, llvm::Value* index);
+
+  // ---- barriers of the grid (nvptx_grid.cpp)
+
+  struct Meeting {
+    llvm::Value* counter = nullptr;  // its address
+    llvm::Value* base = nullptr;     // what it was when all had left the barrier before
+    llvm::Value* blocks = nullptr;
+  };
+  [[nodiscard]] bool meets_at_top() const;
+  void declare_meetings();
+  Meeting next_meeting();
+  llvm::Value* all_came(const Meeting& meeting, llvm::Value* grown);
+  llvm::Value* look_at(const Meeting& meeting);
+  llvm::Function* wait_function();
+  // By one thread of each block: what it tells the others, at the insertion point; without votes
+  // it goes to `join` unless the launch is given up.
+  llvm::Value* wait_for_all(const Meeting& meeting, llvm::Value* mine, llvm::BasicBlock* join);
 
   llvm::Module& module_;
   llvm::LLVMContext& context_;
@@ -151,6 +173,7 @@ class NvptxKernel : public Environment {
   bool checked_;
   ThreadUse use_;
   ThreadShape shape_;
+  Votes votes_;
 
   llvm::Function* function_ = nullptr;
   llvm::BasicBlock* exit_ = nullptr;   // where lanes end
@@ -165,8 +188,15 @@ class NvptxKernel : public Environment {
   bool aligned_ = false;  // rows start at multiples of a thread's lanes
   llvm::Value* shared_ = nullptr;
   llvm::Value* control_ = nullptr;
-  llvm::Value* polls_left_ = nullptr;  // variables
-  llvm::Value* goal_ = nullptr;
+  llvm::Value* cancel_at_start_ = nullptr;  // not null: the first barrier of the grid looks at it
+  llvm::Value* polls_left_ = nullptr;       // variables
+  // Variables of barriers of the grid. With votes, the two counters take turns.
+  llvm::Type* count_type_ = nullptr;
+  llvm::Value* base_ = nullptr;
+  llvm::Value* next_base_ = nullptr;
+  llvm::Value* counter_at_ = nullptr;
+  std::vector<llvm::Value*> cast_;     // variables: this lane has, by vote
+  std::vector<llvm::Value*> outcome_;  // variables
   llvm::Value* thread_ = nullptr;
   std::array<llvm::Value*, 3> group_ = {};
   std::array<llvm::Value*, 3> grid_ = {};

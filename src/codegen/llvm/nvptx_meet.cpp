@@ -19,13 +19,7 @@ namespace in = llvm::Intrinsic;
 namespace {
 
 constexpr uint32_t kAllLanes = ~uint32_t{0};
-constexpr uint32_t kNap = 20;            // ns, while others are waited for
-constexpr uint32_t kPollsPerLook = 128;  // at whether to go on
-// At barriers of the grid, measured on an H200 with 132 to 1024 blocks.
-constexpr uint32_t kQuickPolls = 4;
-constexpr uint32_t kNapAtBarrier = 50;  // ns
-constexpr uint32_t kManyBlocks = 400;
-constexpr uint32_t kNapOfMany = 200;  // before the first poll
+constexpr uint32_t kNap = 20;  // ns, while others are waited for
 
 }  // namespace
 
@@ -69,112 +63,8 @@ void NvptxKernel::subgroup_barrier() {
   b_.CreateIntrinsic(in::nvvm_bar_warp_sync, {}, {lanes_of_warp()});
 }
 
-// Is the counter (at this address) not behind the goal, which may have wrapped?
-llvm::Value* NvptxKernel::has_reached(llvm::Value* counter, llvm::Value* goal) {
-  llvm::Value* const now = inline_ptx("ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}",
-                                      b_.getInt32Ty(), {counter});
-  return b_.CreateICmpSGE(b_.CreateSub(now, goal), b_.getInt32(0));
-}
-
 void NvptxKernel::nap(uint32_t ns) {
   b_.CreateIntrinsic(in::nvvm_nanosleep, {}, {b_.getInt32(ns)});
-}
-
-// Waits until the counter has the goal. Not 0: the launch is given up.
-llvm::Function* NvptxKernel::wait_function() {
-  if (llvm::Function* const made = module_.getFunction("vyre_wait")) return made;
-  const Builder::InsertPointGuard guard(b_);
-  llvm::Type* const word = b_.getInt32Ty();
-  llvm::Function* const made =
-      internal_function("vyre_wait", word, {b_.getPtrTy(kPtxGlobalSpace), word});
-  const auto new_block = [&](const char* name) {
-    return llvm::BasicBlock::Create(context_, name, made);
-  };
-  llvm::BasicBlock* const entry = new_block("entry");
-  llvm::BasicBlock* const poll = new_block("poll");
-  llvm::BasicBlock* const behind = new_block("behind");
-  llvm::BasicBlock* const look = new_block("look");
-  llvm::BasicBlock* const rest = new_block("rest");
-  llvm::BasicBlock* const done = new_block("done");
-  b_.SetInsertPoint(entry);
-  llvm::Value* const counter = byte_address(b_, made->getArg(0), offsetof(GpuControl, arrived));
-  b_.CreateBr(poll);
-  b_.SetInsertPoint(poll);
-  llvm::PHINode* const polls = b_.CreatePHI(word, 2);
-  polls->addIncoming(b_.getInt32(1), entry);
-  b_.CreateCondBr(has_reached(counter, made->getArg(1)), done, behind);
-  b_.SetInsertPoint(behind);
-  llvm::Value* const often =
-      b_.CreateICmpEQ(b_.CreateAnd(polls, b_.getInt32(kPollsPerLook - 1)), b_.getInt32(0));
-  b_.CreateCondBr(often, look, rest);
-  b_.SetInsertPoint(look);
-  llvm::Value* const cancel = b_.CreateLoad(
-      word, byte_address(b_, made->getArg(0), offsetof(GpuControl, cancel)), /*isVolatile=*/true);
-  b_.CreateCondBr(b_.CreateICmpNE(cancel, b_.getInt32(0)), done, rest);
-  b_.SetInsertPoint(rest);
-  nap(kNapAtBarrier);
-  polls->addIncoming(b_.CreateAdd(polls, b_.getInt32(1)), rest);
-  b_.CreateBr(poll);
-  b_.SetInsertPoint(done);
-  llvm::PHINode* const given_up = b_.CreatePHI(word, 2);
-  given_up->addIncoming(b_.getInt32(0), poll);
-  given_up->addIncoming(b_.getInt32(1), look);
-  b_.CreateRet(given_up);
-  return made;
-}
-
-// One thread of each block adds 1 to a counter and waits until it has the goal, which grows by the
-// number of blocks from barrier to barrier and may wrap. What makes it fast: to branch on what the
-// addition returned before looking at the counter, some looks in a row that nobody counts, and,
-// where many blocks would get in each other's way, a pause before the first one. That the launch is
-// given up is a word of shared memory that the others read: it is written only then.
-void NvptxKernel::grid_barrier() {
-  llvm::Value* const blocks = b_.CreateMul(b_.CreateMul(grid_[0], grid_[1]), grid_[2]);
-  llvm::Value* const goal = b_.CreateAdd(b_.CreateLoad(b_.getInt32Ty(), goal_), blocks);
-  b_.CreateStore(goal, goal_);
-  llvm::Value* const counter = byte_address(b_, control_, offsetof(GpuControl, arrived));
-  llvm::Value* const flag = header_word(kGivenUpWord);
-  llvm::BasicBlock* const arrive = block("arrive");
-  llvm::BasicBlock* const others = block("others");
-  llvm::BasicBlock* const pause = block("pause");
-  llvm::BasicBlock* const give_up = block("give_up");
-  llvm::BasicBlock* const join = block("join");
-  llvm::BasicBlock* const on = block("met");
-  workgroup_barrier();
-  b_.CreateCondBr(b_.CreateICmpEQ(thread_, b_.getInt32(0)), arrive, join);
-  b_.SetInsertPoint(arrive);
-  llvm::Value* const old =
-      inline_ptx("atom.add.acq_rel.gpu.global.u32 $0, [$1], $2;", "=r,l,r,~{memory}",
-                 b_.getInt32Ty(), {counter, b_.getInt32(1)});
-  b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateAdd(old, b_.getInt32(1)), goal), join, others);
-  b_.SetInsertPoint(others);
-  llvm::BasicBlock* poll = block("poll");
-  b_.CreateCondBr(b_.CreateICmpUGE(blocks, b_.getInt32(kManyBlocks)), pause, poll);
-  b_.SetInsertPoint(pause);
-  nap(kNapOfMany);
-  b_.CreateBr(poll);
-  for (uint32_t i = 0; i < kQuickPolls; ++i) {
-    b_.SetInsertPoint(poll);
-    llvm::BasicBlock* const behind = block("behind");
-    b_.CreateCondBr(has_reached(counter, goal), join, behind);
-    b_.SetInsertPoint(behind);
-    nap(kNapAtBarrier);
-    poll = block("poll");
-    b_.CreateBr(poll);
-  }
-  b_.SetInsertPoint(poll);
-  llvm::Value* const given_up = b_.CreateCall(wait_function(), {control_, goal});
-  b_.CreateCondBr(b_.CreateICmpNE(given_up, b_.getInt32(0)), give_up, join);
-  b_.SetInsertPoint(give_up);
-  b_.CreateStore(b_.getInt32(1), flag, true);
-  b_.CreateBr(join);
-  b_.SetInsertPoint(join);
-  workgroup_barrier();
-  llvm::Value* const stop = b_.CreateLoad(b_.getInt32Ty(), flag, true);
-  llvm::MDBuilder md(context_);
-  b_.CreateCondBr(b_.CreateICmpNE(stop, b_.getInt32(0)), leave_, on,
-                  md.createBranchWeights(1, kTripsPerPoll));
-  b_.SetInsertPoint(on);
 }
 
 // ---- subgroups
@@ -296,10 +186,13 @@ void NvptxKernel::out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Val
   record(KernelStop::Kind::OutOfBounds, site, memory.argument, lane, memory.length, index);
 }
 
+llvm::Value* NvptxKernel::cancel_word() {
+  return b_.CreateLoad(b_.getInt32Ty(), byte_address(b_, control_, offsetof(GpuControl, cancel)),
+                       true);
+}
+
 llvm::Value* NvptxKernel::given_up() {
-  llvm::Value* const cancel = b_.CreateLoad(
-      b_.getInt32Ty(), byte_address(b_, control_, offsetof(GpuControl, cancel)), true);
-  return b_.CreateICmpNE(cancel, b_.getInt32(0));
+  return b_.CreateICmpNE(cancel_word(), b_.getInt32(0));
 }
 
 void NvptxKernel::ask_first() {

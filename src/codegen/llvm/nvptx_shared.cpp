@@ -95,16 +95,18 @@ void NvptxKernel::start_shared() {
     deal_to_all(
         1, [&](llvm::Value*) { b_.CreateStore(b_.getInt32(0), header_word(kEndedWord), true); });
   // By the thread that may write it again.
-  if (segment_.barriers_inside)
-    deal_to_all(
-        1, [&](llvm::Value*) { b_.CreateStore(b_.getInt32(0), header_word(kGivenUpWord), true); });
+  if (segment_.barriers_inside && votes_.count() == 0)
+    deal_to_all(1,
+                [&](llvm::Value*) { b_.CreateStore(b_.getInt32(0), header_word(kMetWord), true); });
   for (uint32_t i = 0; i < memories_.size(); ++i) {
     if (program_.program.buffers[i].kind != BufferKind::Shared) continue;
-    any = true;
     if (const plan::SharedUse* const use = use_of(i); use != nullptr && use->restore) {
+      any = true;
       copy_shared(i, false, false);
       continue;
     }
+    if (!needs_zeros(i)) continue;
+    any = true;
     deal_to_all(rows_of(i), [&](llvm::Value* at) {
       b_.CreateAlignedStore(
           llvm::Constant::getNullValue(row),

@@ -209,12 +209,12 @@ TEST(Nvptx, OneThreadIsOneLane) {
 }
 
 TEST(Nvptx, BarriersStayWhereTheyAre) {
-  // One after shared memory is zeroed, one of the source.
   const std::string reverse = ptx(kReverse);
-  EXPECT_EQ(count(reverse, "bar.sync"), 2U) << reverse;
+  EXPECT_EQ(count(reverse, "bar.sync"), 1U) << reverse;
   EXPECT_THAT(reverse, AllOf(HasSubstr("ld.shared"), HasSubstr("st.shared"),
                              HasSubstr(".extern .shared .align 16 .b8 vyre_shared[]")));
-  // The trips of a loop that is not long are known, and each has its barrier.
+  // One after shared memory is zeroed. The trips of a loop that is not long are known, and each has
+  // its barrier.
   EXPECT_EQ(count(ptx(kTree), "bar.sync"), 9U);
   // After zeroing; two each around the loads of the condition and of the body.
   EXPECT_EQ(count(ptx(programs().at("uniform_load")), "bar.sync"), 5U);
@@ -342,20 +342,96 @@ TEST(Nvptx, AccessesOfSixteenBytes) {
 }
 
 TEST(Nvptx, GridBarriersAreInside) {
-  const std::string code = ptx(programs().at("grid"), "sm_90", plan::Route::Native);
+  constexpr const char* kPlain = R"(program p { workgroup 64; inout a : u32[];
+    a[gid.x] = 1; barrier grid; a[gid.x + 1] += 1; barrier grid; a[gid.x] += 1; })";
+  std::string code = ptx(kPlain, "sm_90", plan::Route::Native);
   EXPECT_THAT(code, AllOf(HasSubstr("atom.add.acq_rel.gpu.global.u32"),
                           HasSubstr("ld.acquire.gpu.global.u32"), HasSubstr("nanosleep.u32"),
                           HasSubstr("vyre_wait"), Not(HasSubstr("bar.red"))));
   // All threads read whether the launch is given up, after the barrier at which the leader says so.
-  const size_t barriers = count(code, "atom.add.acq_rel.gpu");
-  EXPECT_EQ(barriers, 3U) << code;
+  size_t barriers = count(code, "atom.add.acq_rel.gpu");
+  EXPECT_EQ(barriers, 2U) << code;
   EXPECT_EQ(count(code, "ld.volatile.shared.u32"), barriers) << code;
   EXPECT_EQ(count(code, "st.volatile.shared.u32"), barriers + 1) << code;
+  // With votes it always says something, and the first one may say that it was not begun.
+  code = ptx(programs().at("grid"), "sm_90", plan::Route::Native);
+  barriers = count(code, "atom.add.acq_rel.gpu");
+  EXPECT_EQ(barriers, 3U) << code;
+  EXPECT_EQ(count(code, "ld.volatile.shared.u64"), barriers) << code;
+  EXPECT_EQ(count(code, "st.volatile.shared.u64"), barriers + 1) << code;
   EXPECT_EQ(count(code, ".entry "), 1U);
   // Without one there is nothing of it, and as many kernels as segments.
   const std::string split = ptx(programs().at("grid"));
   EXPECT_THAT(split, Not(HasSubstr("acquire")));
   EXPECT_GT(count(split, ".entry "), 1U);
+}
+
+// Whether to begin at all: at once, or, not to wait for the answer, at the first barrier of the
+// grid.
+TEST(Nvptx, BlocksAskFirst) {
+  const std::string alone = ptx(programs().at("endless"));
+  EXPECT_THAT(alone, ContainsRegex("ld.volatile.global.u32 \t(%r[0-9]+), [^\n]*\n\tsetp.eq"));
+  const std::string loop = " while a[gid.x] != 3 { a[gid.x] = a[gid.x] * 5 + 1; } ";
+  const std::string meets =
+      ptx("program p { workgroup 64; inout a : u32[];" + loop + "barrier grid;" + loop + "}",
+          "sm_90", plan::Route::Native);
+  // The first load of all, and nobody looks at what it gave before the lanes have met.
+  const size_t asked = meets.find("ld.volatile.global.u32 \t");
+  ASSERT_NE(asked, std::string::npos);
+  EXPECT_LT(asked, meets.find("ld.global.u32")) << meets;
+  const size_t name = meets.find("%r", asked);
+  const std::string answer = meets.substr(name, meets.find(',', name) - name) + ",";
+  EXPECT_GT(meets.find(answer, name + answer.size()), meets.find("bar.sync")) << meets;
+  // In a loop each barrier would look.
+  const std::string in_loop =
+      ptx("program p { workgroup 64; inout a : u32[]; for i in 0 .. num_workgroups.x {" + loop +
+              "barrier grid; } }",
+          "sm_90", plan::Route::Native);
+  EXPECT_THAT(in_loop, ContainsRegex("ld.volatile.global.u32 \t(%r[0-9]+), [^\n]*\n\tsetp.eq"));
+  EXPECT_EQ(count(in_loop, "st.volatile.shared.u32"), 2U) << in_loop;
+}
+
+TEST(Nvptx, ZerosThatNobodyReadsAreNotWritten) {
+  const auto clears = [](std::string_view body) {
+    const std::string code = ptx("program p { workgroup 64; inout a : u32[]; shared s : u32[64]; " +
+                                 std::string(body) + " }");
+    EXPECT_THAT(code, HasSubstr("st.shared"));
+    return count(code, "st.shared.v4.u32") != 0;
+  };
+  const std::string use = " barrier workgroup; a[gid.x] = s[63 - lid.x];";
+  EXPECT_FALSE(clears("s[lid.x] = a[gid.x];" + use));
+  EXPECT_FALSE(clears("let lane = lid.x; barrier workgroup; s[lane] = a[gid.x];" + use));
+  EXPECT_FALSE(clears("for i in 0 .. num_workgroups.x { s[lid.x] = a[gid.x + i];" + use +
+                      " barrier workgroup; }"));
+  // Read before, or by others before the barrier; not by all lanes; not all of it; after a loop
+  // that may have no trip.
+  EXPECT_TRUE(clears("a[gid.x] = s[lid.x]; s[lid.x] = 1;" + use));
+  EXPECT_TRUE(clears("s[lid.x] = a[gid.x]; a[gid.x] = s[63 - lid.x];"));
+  EXPECT_TRUE(clears("if a[gid.x] == 1 { s[lid.x] = a[gid.x]; }" + use));
+  EXPECT_TRUE(clears("if a[gid.x] == 1 { return; } s[lid.x] = a[gid.x];" + use));
+  EXPECT_TRUE(clears("s[lid.x / 2] = a[gid.x];" + use));
+  EXPECT_TRUE(clears("s[lid.x] += a[gid.x];" + use));
+  EXPECT_TRUE(clears("var lane = lid.x; lane = a[3]; s[lane] = a[gid.x];" + use));
+  EXPECT_TRUE(clears(
+      "for i in 0 .. num_workgroups.x { s[lid.x] = a[gid.x + i]; barrier workgroup; }" + use));
+}
+
+TEST(Nvptx, ConditionsSettleBounds) {
+  const auto tests = [](std::string_view body) {
+    const std::string code =
+        ptx("program p { workgroup 64; inout a : u32[]; in by : u32[]; shared s : u32[64]; "
+            "s[lid.x] = lid.x; barrier workgroup; var d = by[0]; " +
+            std::string(body) + " a[gid.x] = d; }");
+    return count(code, ", 63;") + count(code, ", 64;");
+  };
+  EXPECT_EQ(tests("if lid.x >= d { d = 7 + s[lid.x - by[1]]; }"), 1U);
+  EXPECT_EQ(tests("let k = by[1]; if lid.x >= k { d = s[lid.x - k]; }"), 0U);
+  EXPECT_EQ(tests("let k = by[1]; if lid.x > k && d > 3 { d = s[lid.x - k]; }"), 0U);
+  EXPECT_EQ(tests("let k = by[1]; if k > lid.x { d = 9; } else { d = s[lid.x - k]; }"), 0U);
+  // The other way round, or with something that has changed since.
+  EXPECT_EQ(tests("let k = by[1]; if lid.x <= k { d = s[lid.x - k]; }"), 1U);
+  EXPECT_EQ(tests("if lid.x >= d { d += by[2]; d = s[lid.x - d]; }"), 1U);
+  EXPECT_EQ(tests("let k = by[1]; if lid.x >= k || d > 3 { d = s[lid.x - k]; }"), 1U);
 }
 
 // Ended lanes that walk along do not come to subgroup operations, which would wait for them.

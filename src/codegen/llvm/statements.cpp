@@ -10,7 +10,7 @@ using namespace ir;
 void Environment::workgroup_barrier() {
   VYRE_CHECK(!"a barrier of a workgroup is cut by the plan");
 }
-void Environment::grid_barrier() {
+void Environment::grid_barrier(StmtId) {
   VYRE_CHECK(!"a barrier of the grid is cut by the plan");
 }
 void Environment::subgroup_barrier() {
@@ -194,6 +194,7 @@ void LaneCode::emit_block(Block block) {
 }
 
 void LaneCode::emit_stmt(StmtId id) {
+  if (frame().c == frames_.front().c && env_.does(id)) return;
   match(
       p()[id], [&](const Let& s) { emit_let(s); }, [&](const DeclareArray& s) { emit_array(s); },
       [&](const Assign& s) { emit_assign(s); }, [&](const Store& s) { emit_store(s, id); },
@@ -234,7 +235,7 @@ void LaneCode::emit_stmt(StmtId id) {
         mask_ = no_lanes();
       },
       [&](const Return& s) { emit_return(s); }, [&](const Nested& s) { emit_block(s.body); },
-      [&](const Region& s) { emit_block(s.body); }, [&](const Barrier& s) { emit_barrier(s); },
+      [&](const Region& s) { emit_block(s.body); }, [&](const Barrier& s) { emit_barrier(s, id); },
       [&](const Fixpoint&) { VYRE_CHECK(!"a fixpoint is cut by the plan"); },
       [&](const AsyncCopy& s) { emit_copy(s, id); }, [&](const Wait&) { env_.workgroup_barrier(); },
       [&](const Trap& s) { emit_trap(s, id); },
@@ -242,10 +243,10 @@ void LaneCode::emit_stmt(StmtId id) {
       [&](const Collective&) { VYRE_CHECK(!"a collective is cut by the plan"); });
 }
 
-void LaneCode::emit_barrier(const Barrier& s) {
+void LaneCode::emit_barrier(const Barrier& s, StmtId id) {
   switch (s.scope) {
     case Scope::Workgroup: env_.workgroup_barrier(); return;
-    case Scope::Grid: env_.grid_barrier(); return;
+    case Scope::Grid: env_.grid_barrier(id); return;
     // Lanes of a block are always at the same place.
     case Scope::Subgroup:
       if (options_.lanes_are_threads) env_.subgroup_barrier();
@@ -421,7 +422,10 @@ void LaneCode::emit_uniform_if(llvm::Value* condition, const If& s) {
   const auto side = [&](llvm::BasicBlock* block, Block body) {
     b_.SetInsertPoint(block);
     mask_ = before;
+    const size_t known = facts_.size();
+    learn(s.condition, block == yes, body);
     emit_block(body);
+    facts_.resize(known);
     End end;
     if (!terminated()) {
       end = {b_.GetInsertBlock(), mask_};
