@@ -69,20 +69,34 @@ class Folder {
   StmtList lower_loads(std::span<const ir::StmtId> list);
 
   // ---- what the body is like
+  bool look(const StmtList& body);
   bool build(std::span<const ir::StmtId> list, std::vector<Part>& parts);
   bool build_around(ir::StmtId id, Part& part);
-  [[nodiscard]] bool is_around(ir::StmtId id) const;
-  [[nodiscard]] static bool jumps_out(const Draft& d, ir::StmtId id);
   // Whether all lanes of the grid come to the same value.
   [[nodiscard]] bool is_uniform(ir::ExprId id) const;
   void scan(ir::StmtId id, uint32_t piece, bool by_all);
   void scan(ir::ExprId id, uint32_t piece);
   void note_memory(ir::Memory memory, uint32_t piece);
-  void mention(ir::LocalId local, uint32_t piece) { uses_[local.value].pieces.insert(piece); }
+  void mention(ir::LocalId local, uint32_t piece) { view_.uses[local.value].pieces.insert(piece); }
   void write(ir::LocalId local, uint32_t piece, bool by_all);
   void settle_homes();
   // Whether the turns can be written out.
-  [[nodiscard]] bool fits_registers(const StmtList& body) const;
+  [[nodiscard]] bool fits_registers() const;
+  // What has to wait for a later piece, and after which ones.
+  void find_waiting();
+  void note_values(const Part& part);
+  using Locals = std::set<uint32_t>;  // by LocalId
+  // Locals in slots that a piece gives a value to, and such of which it needs the one they have.
+  struct Values {
+    Locals set, read;
+  };
+  struct Exits {
+    const Locals* after_loop = nullptr;
+    const Locals* next_trip = nullptr;
+  };
+  // Locals that are needed where the parts begin, if `live` are where they end.
+  Locals needed_before(const std::vector<Part>& parts, Locals live, const Exits& exits);
+  Locals needed_before(const Part& loop, const Locals& after);
   bool can_compute_again(ir::LocalId local, uint32_t& nodes) const;
 
   // ---- the new body
@@ -92,16 +106,22 @@ class Folder {
   // declared outside of the turns.
   [[nodiscard]] bool runs_once(ir::StmtId id, std::set<uint32_t>& seen) const;
   [[nodiscard]] bool reads_once(ir::ExprId id, const std::set<uint32_t>& seen) const;
-  void turns(std::span<const ir::StmtId> items, StmtList& out);
+  void turns(uint32_t piece, std::span<const ir::StmtId> items, StmtList& out);
   void declare_again(ir::LocalId local, std::set<uint32_t>& declared, StmtList& out);
-  [[nodiscard]] LocalUse& use(ir::LocalId local) { return uses_[local.value]; }
+  [[nodiscard]] LocalUse& use(ir::LocalId local) { return view_.uses[local.value]; }
   [[nodiscard]] Home home(ir::LocalId local) const;
-  struct Mentioned;
+  // What statements do with locals from outside, and which shared memory they use.
+  struct Mentioned {
+    struct Use {
+      bool written = false;
+      bool declared = false;
+    };
+    std::map<uint32_t, Use> locals;
+    std::set<uint32_t> shared;
+  };
   Mentioned mentioned_in(std::span<const ir::StmtId> items) const;
-  // Whether what a local held before does not matter to the statements.
-  [[nodiscard]] bool assigns_first(std::span<const ir::StmtId> items, ir::LocalId local) const;
   // One turn: that of the loop, or the one of this number. `before`: uniform locals as they were.
-  void turn(std::span<const ir::StmtId> items, std::optional<uint32_t> written,
+  void turn(uint32_t piece, std::span<const ir::StmtId> items, std::optional<uint32_t> written,
             std::map<uint32_t, ir::LocalId>& before, StmtList& outside, StmtList& out);
   void load_slot(ir::LocalId local, std::optional<uint32_t> written, StmtList& out);
   void save_slot(ir::LocalId local, std::optional<uint32_t> written, StmtList& out);
@@ -128,12 +148,23 @@ class Folder {
   const bool row_;
   const std::array<uint32_t, 3> size_;  // of a workgroup of the dispatch
 
-  std::vector<Part> parts_;
-  uint32_t pieces_ = 0;
-  bool meets_in_group_ = false;
-  bool in_subgroup_ = false;
-  bool refused_ = false;
-  std::map<uint32_t, LocalUse> uses_;                  // by LocalId
+  // What a body is like.
+  struct View {
+    std::vector<Part> parts;
+    uint32_t pieces = 0;
+    bool meets_in_group = false;
+    bool in_subgroup = false;
+    bool refused = false;
+    std::map<uint32_t, LocalUse> uses;        // by LocalId
+    std::set<uint32_t> steady;                // locals that have one value for each trip of a loop
+    std::map<uint32_t, Values> values;        // by piece
+    std::map<uint32_t, Locals> needed_after;  // by piece
+    Locals waits;                             // locals that are needed after some piece
+    uint32_t words = 0;                       // of these
+    bool has_arrays = false;                  // among these
+    uint32_t statements = 0;
+  };
+  View view_;
   std::map<uint32_t, ir::BufferId> slots_;             // by LocalId
   std::map<uint32_t, std::vector<ir::LocalId>> kept_;  // by LocalId: one for each written turn
   // Of the launch.

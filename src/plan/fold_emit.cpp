@@ -23,8 +23,8 @@ StmtList Folder::run() {
   turns_ = fresh(Kind::Let, "turns", level);
 
   std::map<std::pair<Type, uint32_t>, size_t> taken;
-  for (auto& [i, u] : uses_) {
-    if (u.home != Home::Slot) continue;
+  for (auto& [i, u] : view_.uses) {
+    if (!view_.waits.contains(i)) continue;
     if (written_turns_ != 0) {
       const std::string name = d_.source_names[i];
       for (uint32_t t = 0; t < written_turns_; ++t)
@@ -46,7 +46,7 @@ StmtList Folder::run() {
     slots_[i] = slots[n];
   }
   StmtList out = start();
-  for (const StmtId id : around(parts_)) out.push_back(id);
+  for (const StmtId id : around(view_.parts)) out.push_back(id);
   return out;
 }
 
@@ -100,7 +100,7 @@ StmtList Folder::start() {
   out.push_back(d_.let(
       turns_,
       d_.binary(BinaryOp::Add, d_.binary(BinaryOp::Div, others, d_.ref(stride_)), d_.number(1))));
-  for (const auto& [i, u] : uses_) {
+  for (const auto& [i, u] : view_.uses) {
     const LocalId local{i};
     if (u.home != Home::Slot && u.home != Home::Uniform) continue;
     if (d_.c.array_counts[i] != 0) {
@@ -166,7 +166,8 @@ bool Folder::runs_once(StmtId id, std::set<uint32_t>& seen) const {
       [&](const Let& x) {
         if (!reads_once(x.value, seen)) return false;
         if (may_write(x.local)) return true;
-        if (home(x.local) != Home::Inside || uses_.at(x.local.value).assigns != 0) return false;
+        if (home(x.local) != Home::Inside || view_.uses.at(x.local.value).assigns != 0)
+          return false;
         seen.insert(x.local.value);
         return true;
       },
@@ -201,11 +202,11 @@ void Folder::piece(const Part& part, StmtList& out) {
     --end;
   }
   for (const StmtId id : items.first(begin)) rewrite(id, out);
-  if (begin < end) turns(items.subspan(begin, end - begin), out);
+  if (begin < end) turns(part.piece, items.subspan(begin, end - begin), out);
   for (const StmtId id : items.subspan(end)) rewrite(id, out);
 }
 
-void Folder::turns(std::span<const StmtId> items, StmtList& out) {
+void Folder::turns(uint32_t piece, std::span<const StmtId> items, StmtList& out) {
   std::map<uint32_t, LocalId> before;
   const auto name_group = [&](ExprId number) {
     return d_.let(group_, d_.binary(BinaryOp::Add, d_.ref(first_),
@@ -214,7 +215,7 @@ void Folder::turns(std::span<const StmtId> items, StmtList& out) {
   if (written_turns_ == 0) {
     name_ids();
     StmtList body = {name_group(d_.ref(turn_))};
-    turn(items, std::nullopt, before, out, body);
+    turn(piece, items, std::nullopt, before, out, body);
     For loop;
     loop.variable = turn_;
     loop.first = d_.number(0);
@@ -226,70 +227,14 @@ void Folder::turns(std::span<const StmtId> items, StmtList& out) {
   for (uint32_t t = 0; t < written_turns_; ++t) {
     name_ids();
     StmtList body = {name_group(d_.number(t))};
-    turn(items, t, before, out, body);
+    turn(piece, items, t, before, out, body);
     // Every lane has a first one.
     out.push_back(t == 0 ? d_.stmt(Nested{d_.block(body)})
                          : d_.when(d_.binary(BinaryOp::Lt, d_.number(t), d_.ref(turns_)), body));
   }
 }
 
-// What the statements do with locals from outside, and which shared memory they use.
-struct Folder::Mentioned {
-  struct Use {
-    bool written = false;
-    bool declared = false;
-  };
-  std::map<uint32_t, Use> locals;
-  std::set<uint32_t> shared;
-};
-
-Folder::Mentioned Folder::mentioned_in(std::span<const StmtId> items) const {
-  Mentioned m;
-  const auto memory = [&](Memory at, bool written) {
-    if (at.kind == Memory::Kind::Local) m.locals[at.index].written |= written;
-    if (d_.is_shared(at)) m.shared.insert(at.index);
-  };
-  for (const StmtId id : items) {
-    for_each_stmt(d_.p, id, [&](StmtId s) {
-      match(
-          d_.p[s], [&](const Let& x) { m.locals[x.local.value] = {true, true}; },
-          [&](const DeclareArray& x) { m.locals[x.local.value] = {true, true}; },
-          [&](const Assign& x) { m.locals[x.local.value].written = true; },
-          [&](const Store& x) { memory(x.memory, true); }, [](const auto&) {});
-    });
-    for_each_expr_below(d_.p, id, [&](ExprId e) {
-      match(
-          d_.p[e], [&](const LocalRef& x) { m.locals[x.local.value]; },
-          [&](const Load& x) { memory(x.memory, false); },
-          [&](const Atomic& x) { memory(x.memory, true); },
-          [&](const UniformLoad& x) { memory(x.memory, false); },
-          [&](const Call& x) {
-            for (const Arg& arg : d_.p.arguments(x.args))
-              if (const Memory* at = std::get_if<Memory>(&arg)) memory(*at, true);
-          },
-          [](const auto&) {});
-    });
-  }
-  return m;
-}
-
-bool Folder::assigns_first(std::span<const StmtId> items, LocalId local) const {
-  for (const StmtId id : items) {
-    const Mentioned mentioned = mentioned_in({&id, 1});
-    if (!mentioned.locals.contains(local.value)) continue;
-    const auto* assign = std::get_if<Assign>(&d_.p[id]);
-    if (assign == nullptr || assign->op || !(assign->local == local)) return false;
-    bool reads = false;
-    for_each_expr(d_.p, assign->value, [&](ExprId e) {
-      const auto* ref = std::get_if<LocalRef>(&d_.p[e]);
-      reads = reads || (ref != nullptr && ref->local == local);
-    });
-    return !reads;
-  }
-  return false;
-}
-
-void Folder::turn(std::span<const StmtId> items, std::optional<uint32_t> written,
+void Folder::turn(uint32_t piece, std::span<const StmtId> items, std::optional<uint32_t> written,
                   std::map<uint32_t, LocalId>& before, StmtList& outside, StmtList& out) {
   in_turn_ = true;
   uses_lane_ = false;
@@ -312,8 +257,12 @@ void Folder::turn(std::span<const StmtId> items, std::optional<uint32_t> written
         }
         break;
       case Home::Slot:
-        if (!u.declared && !assigns_first(items, local)) load_slot(local, written, restored);
-        if (u.written && !mutated(Mutation::FoldNotSaved)) save_slot(local, written, saved);
+        // Without a slot there is no earlier value.
+        if (view_.waits.contains(i) && view_.values.at(piece).read.contains(i))
+          load_slot(local, written, restored);
+        if (u.written && view_.needed_after.at(piece).contains(i) &&
+            !mutated(Mutation::FoldNotSaved))
+          save_slot(local, written, saved);
         break;
       case Home::Inside:
       case Home::Loop: break;

@@ -14,7 +14,7 @@ using namespace ir;
 
 void Folder::declare_again(LocalId local, std::set<uint32_t>& declared, StmtList& out) {
   if (!declared.insert(local.value).second) return;
-  const ExprId value = uses_.at(local.value).value;
+  const ExprId value = view_.uses.at(local.value).value;
   std::vector<LocalId> needed;
   for_each_expr(d_.p, value, [&](ExprId e) {
     if (const auto* ref = std::get_if<LocalRef>(&d_.p[e])) needed.push_back(ref->local);
