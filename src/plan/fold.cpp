@@ -19,6 +19,7 @@ Folder::Folder(Draft& d, FoldMemory& memory, LocalId lane, LocalId live, const P
       live_(live),
       together_(std::max(options.together, 1U)),
       written_turns_(options.turns),
+      interleaved_(std::max(options.interleaved, 1U)),
       wide_index_(options.wide_index),
       row_(options.row),
       size_(d.c.workgroup) {}

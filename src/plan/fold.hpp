@@ -120,9 +120,49 @@ class Folder {
     std::set<uint32_t> shared;
   };
   Mentioned mentioned_in(std::span<const ir::StmtId> items) const;
+  // What belongs to a turn.
+  struct Axis {
+    ir::LocalId local;
+    bool used = false;
+  };
+  struct Turn {
+    std::array<Axis, 3> wid, gid, lid;
+    ir::LocalId turn, group, lane, in_group;
+    ir::LocalId active;                     // of one among several: whether there is such a turn
+    std::map<uint32_t, ir::LocalId> names;  // by LocalId
+    std::map<uint32_t, ir::LocalId> early;  // by ExprId: loads that are done already
+    bool uses_lane = false;
+  };
   // One turn: that of the loop, or the one of this number. `before`: uniform locals as they were.
   void turn(uint32_t piece, std::span<const ir::StmtId> items, std::optional<uint32_t> written,
             std::map<uint32_t, ir::LocalId>& before, StmtList& outside, StmtList& out);
+
+  // ---- several turns, statement by statement
+  struct Early {
+    ir::ExprId load;
+    bool guessed = false;  // the lane might not come to it
+  };
+  // How many of them: 1 if there is nothing to gain.
+  [[nodiscard]] uint32_t width_of(std::span<const ir::StmtId> items) const;
+  [[nodiscard]] bool gains(std::span<const ir::StmtId> items) const;
+  [[nodiscard]] bool is_same(const ir::If& s) const;
+  [[nodiscard]] bool is_guard(ir::ExprId id) const;
+  [[nodiscard]] bool has_effect(ir::ExprId id) const;
+  [[nodiscard]] std::vector<Early> early_loads(ir::StmtId id) const;
+  void early_loads(ir::ExprId id, bool guessed, std::vector<Early>& out) const;
+  // Those of the loop, or the ones from this number on.
+  StmtList interleave(uint32_t piece, std::span<const ir::StmtId> items, uint32_t width,
+                      std::optional<uint32_t> written, std::map<uint32_t, ir::LocalId>& before,
+                      StmtList& outside);
+  void name_waiting(uint32_t piece, const Mentioned& mentioned, std::optional<uint32_t> written,
+                    std::map<uint32_t, ir::LocalId>& before, StmtList& outside, StmtList& restored,
+                    StmtList& saved);
+  // `all`: every one of the turns exists and comes here.
+  void together(std::span<const ir::StmtId> items, std::vector<Turn>& turns, bool all,
+                StmtList& out);
+  void guarded(ir::StmtId id, std::vector<Turn>& turns, bool all, StmtList& out);
+  void one_by_one(ir::StmtId id, std::vector<Turn>& turns, bool all, StmtList& out);
+
   void load_slot(ir::LocalId local, std::optional<uint32_t> written, StmtList& out);
   void save_slot(ir::LocalId local, std::optional<uint32_t> written, StmtList& out);
   void copy_shared(ir::BufferId buffer, bool save, StmtList& out);
@@ -130,6 +170,7 @@ class Folder {
   StmtList ids();
   StmtList start();
   void name_ids();
+  ir::StmtId name_group(ir::ExprId number);
   // What a local is called in this turn. Every declaration has a local of its own.
   [[nodiscard]] ir::LocalId named(ir::LocalId local) const;
   [[nodiscard]] ir::Memory named(ir::Memory memory) const;
@@ -144,6 +185,7 @@ class Folder {
   const ir::LocalId lane_of_source_, live_;
   uint32_t together_;
   uint32_t written_turns_;
+  const uint32_t interleaved_;
   const bool wide_index_;
   const bool row_;
   const std::array<uint32_t, 3> size_;  // of a workgroup of the dispatch
@@ -170,16 +212,8 @@ class Folder {
   // Of the launch.
   ir::LocalId first_, stride_, groups_, turns_, is_row_;
   std::array<ir::LocalId, 3> num_ = {};
-  // Of a turn.
-  struct Axis {
-    ir::LocalId local;
-    bool used = false;
-  };
-  std::array<Axis, 3> wid_, gid_, lid_;
-  ir::LocalId turn_, group_, lane_, in_group_;
-  std::map<uint32_t, ir::LocalId> names_;  // by LocalId
   std::set<uint32_t> declared_;  // locals that some turn has declared under their own name
-  bool uses_lane_ = false;
+  Turn now_;
   bool in_turn_ = false;
 };
 

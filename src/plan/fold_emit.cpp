@@ -56,14 +56,14 @@ void Folder::name_ids() {
   const auto fresh = [&](Kind kind, std::string_view name, Level of) {
     return d_.local(kind, name, Type::U32, of);
   };
-  turn_ = fresh(Kind::For, "turn", level);
-  group_ = fresh(Kind::Let, "turn_group", level);
-  lane_ = fresh(Kind::Let, "turn_lane", Level::Lane);
-  in_group_ = fresh(Kind::Let, "in_group", Level::Lane);
-  for (Axis& a : wid_) a = {fresh(Kind::Var, "turn_wid", level), false};
-  for (Axis& a : gid_) a = {fresh(Kind::Let, "turn_gid", Level::Lane), false};
-  for (Axis& a : lid_) a = {fresh(Kind::Let, "turn_lid", Level::Lane), false};
-  names_.clear();
+  now_ = {};
+  now_.turn = fresh(Kind::For, "turn", level);
+  now_.group = fresh(Kind::Let, "turn_group", level);
+  now_.lane = fresh(Kind::Let, "turn_lane", Level::Lane);
+  now_.in_group = fresh(Kind::Let, "in_group", Level::Lane);
+  for (Axis& a : now_.wid) a = {fresh(Kind::Var, "turn_wid", level), false};
+  for (Axis& a : now_.gid) a = {fresh(Kind::Let, "turn_gid", Level::Lane), false};
+  for (Axis& a : now_.lid) a = {fresh(Kind::Let, "turn_lid", Level::Lane), false};
 }
 
 // What every lane of the launch knows, and the locals that outlive a turn.
@@ -208,36 +208,51 @@ void Folder::piece(const Part& part, StmtList& out) {
 
 void Folder::turns(uint32_t piece, std::span<const StmtId> items, StmtList& out) {
   std::map<uint32_t, LocalId> before;
-  const auto name_group = [&](ExprId number) {
-    return d_.let(group_, d_.binary(BinaryOp::Add, d_.ref(first_),
-                                    d_.binary(BinaryOp::Mul, number, d_.ref(stride_))));
-  };
+  const uint32_t width = width_of(items);
   if (written_turns_ == 0) {
     name_ids();
-    StmtList body = {name_group(d_.ref(turn_))};
-    turn(piece, items, std::nullopt, before, out, body);
+    const LocalId turn = now_.turn;
+    StmtList body;
+    if (width > 1) {
+      body = interleave(piece, items, width, std::nullopt, before, out);
+    } else {
+      body = {name_group(d_.ref(turn))};
+      this->turn(piece, items, std::nullopt, before, out, body);
+    }
     For loop;
-    loop.variable = turn_;
+    loop.variable = turn;
     loop.first = d_.number(0);
     loop.last = d_.ref(turns_);
+    if (width > 1) loop.step = d_.number(width);
     loop.body = d_.block(body);
     out.push_back(d_.stmt(loop, {}, together_ == 1 ? Level::Workgroup : Level::Lane));
     return;
   }
-  for (uint32_t t = 0; t < written_turns_; ++t) {
+  for (uint32_t t = 0; t < written_turns_;) {
+    const uint32_t count = std::min(width, written_turns_ - t);
     name_ids();
-    StmtList body = {name_group(d_.number(t))};
-    turn(piece, items, t, before, out, body);
-    // Every lane has a first one.
-    out.push_back(t == 0 ? d_.stmt(Nested{d_.block(body)})
-                         : d_.when(d_.binary(BinaryOp::Lt, d_.number(t), d_.ref(turns_)), body));
+    if (count > 1) {
+      const StmtList body = interleave(piece, items, count, t, before, out);
+      out.push_back(d_.stmt(Nested{d_.block(body)}));
+    } else {
+      StmtList body = {name_group(d_.number(t))};
+      turn(piece, items, t, before, out, body);
+      // Every lane has a first one.
+      out.push_back(t == 0 ? d_.stmt(Nested{d_.block(body)})
+                           : d_.when(d_.binary(BinaryOp::Lt, d_.number(t), d_.ref(turns_)), body));
+    }
+    t += count;
   }
+}
+
+StmtId Folder::name_group(ExprId number) {
+  return d_.let(now_.group, d_.binary(BinaryOp::Add, d_.ref(first_),
+                                      d_.binary(BinaryOp::Mul, number, d_.ref(stride_))));
 }
 
 void Folder::turn(uint32_t piece, std::span<const StmtId> items, std::optional<uint32_t> written,
                   std::map<uint32_t, LocalId>& before, StmtList& outside, StmtList& out) {
   in_turn_ = true;
-  uses_lane_ = false;
   const Mentioned mentioned = mentioned_in(items);
   StmtList restored;
   StmtList saved;

@@ -237,10 +237,12 @@ struct PlanOptions {
   std::optional<check::Axes> workgroup = {};
   // Virtual route: workgroups that a block should run side by side, where their lanes do not meet;
   // turns that are enough, if the state of so many fits in registers (0: any number); whether the
-  // grid has workgroups along x only.
+  // grid has workgroups along x only; turns that go on statement by statement, so that loads of one
+  // do not wait for those of another.
   uint32_t together = 1;
   uint32_t turns = 0;
   bool row = false;
+  uint32_t interleaved = 1;
 };
 
 // Fails if asked for a native route in checked mode (Unsupported), or if the segments together
