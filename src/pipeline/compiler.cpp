@@ -83,7 +83,7 @@ Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy&
                              const device::Capabilities& capabilities) {
   if (policy.route == plan::Route::Native && capabilities.whole_programs)
     return plan::whole_plan(program);
-  constexpr uint32_t kInterleaved = 4;
+  constexpr uint32_t kInterleaved = 8;
   return plan::make_plan(program, {.route = policy.route,
                                    .checked = policy.checked,
                                    .wide_index = capabilities.i64,

@@ -83,16 +83,32 @@ StmtList Folder::lower_loads(std::span<const StmtId> list) {
 bool Folder::accepts(const StmtList& body) {
   const StmtList lowered = lower_loads(body);
   if (!look(lowered)) return false;
-  // Where the value of a trip would have to wait in a slot that it does not need now, trips stay
-  // apart.
-  if (const Joined joined = join_trips(d_, lowered); joined.changed) {
-    const View apart = std::exchange(view_, {});
-    view_.steady = joined.steady;
-    if (!look(joined.body) || view_.words > apart.words) view_ = apart;
-  }
+  join(lowered);
   if (view_.meets_in_group) together_ = 1;
   if (!fits_registers()) written_turns_ = 0;
   return true;
+}
+
+// Where the value of a trip would have to wait in a slot that it does not need now, trips stay
+// apart.
+void Folder::join(const StmtList& body) {
+  const auto joins = [&](const Joined& joined) {
+    View apart = std::exchange(view_, {});
+    view_.steady = joined.steady;
+    const bool good = look(joined.body) && view_.words <= apart.words;
+    if (!good) view_ = std::move(apart);
+    return good;
+  };
+  const Joined all = join_trips(d_, body);
+  if (all.loops.empty() || joins(all)) return;
+  constexpr size_t kMostLoops = 8;
+  std::set<uint32_t> good;
+  for (const uint32_t loop : all.loops) {
+    if (all.loops.size() > kMostLoops) break;
+    std::set<uint32_t> more = good;
+    more.insert(loop);
+    if (joins(join_trips(d_, body, more))) good = std::move(more);
+  }
 }
 
 bool Folder::look(const StmtList& body) {
@@ -293,6 +309,11 @@ bool Folder::can_compute_again(LocalId local, uint32_t& nodes) const {
 
 void Folder::settle_homes() {
   for (auto& [i, u] : view_.uses) {
+    // Others that are computed again may need it.
+    if (view_.steady.contains(i)) {
+      u.home = Home::Uniform;
+      continue;
+    }
     if (u.home == Home::Loop || (u.pieces.size() < 2 && !u.pieces.contains(kAround))) continue;
     const LocalId local{i};
     const bool array = d_.c.array_counts[i] != 0;

@@ -70,6 +70,7 @@ class Folder {
 
   // ---- what the body is like
   bool look(const StmtList& body);
+  void join(const StmtList& body);
   bool build(std::span<const ir::StmtId> list, std::vector<Part>& parts);
   bool build_around(ir::StmtId id, Part& part);
   // Whether all lanes of the grid come to the same value.
@@ -106,6 +107,8 @@ class Folder {
   // declared outside of the turns.
   [[nodiscard]] bool runs_once(ir::StmtId id, std::set<uint32_t>& seen) const;
   [[nodiscard]] bool reads_once(ir::ExprId id, const std::set<uint32_t>& seen) const;
+  [[nodiscard]] bool is_of_first_lane(const ir::If& s) const;
+  void once(ir::StmtId id, StmtList& out);
   void turns(uint32_t piece, std::span<const ir::StmtId> items, StmtList& out);
   void declare_again(ir::LocalId local, std::set<uint32_t>& declared, StmtList& out);
   [[nodiscard]] LocalUse& use(ir::LocalId local) { return view_.uses[local.value]; }
@@ -150,10 +153,15 @@ class Folder {
   [[nodiscard]] bool has_effect(ir::ExprId id) const;
   [[nodiscard]] std::vector<Early> early_loads(ir::StmtId id) const;
   void early_loads(ir::ExprId id, bool guessed, std::vector<Early>& out) const;
-  // Those of the loop, or the ones from this number on.
+  void many_turns(uint32_t piece, std::span<const ir::StmtId> items, uint32_t width, StmtList& out);
+  // Which turns: from this one on, or written ones from this number on.
+  struct Some {
+    ir::LocalId base = {};
+    uint32_t number = 0;
+    bool all = false;  // there are so many
+  };
   StmtList interleave(uint32_t piece, std::span<const ir::StmtId> items, uint32_t width,
-                      std::optional<uint32_t> written, std::map<uint32_t, ir::LocalId>& before,
-                      StmtList& outside);
+                      const Some& some, std::map<uint32_t, ir::LocalId>& before, StmtList& outside);
   void name_waiting(uint32_t piece, const Mentioned& mentioned, std::optional<uint32_t> written,
                     std::map<uint32_t, ir::LocalId>& before, StmtList& outside, StmtList& restored,
                     StmtList& saved);
@@ -166,7 +174,16 @@ class Folder {
   void load_slot(ir::LocalId local, std::optional<uint32_t> written, StmtList& out);
   void save_slot(ir::LocalId local, std::optional<uint32_t> written, StmtList& out);
   void copy_shared(ir::BufferId buffer, bool save, StmtList& out);
-  ir::ExprId slot_index(ir::LocalId element);
+  struct SlotPlace {
+    ir::BufferId buffer;
+    uint32_t width = 1;  // values of a lane side by side; 0: an array, its elements apart
+    uint32_t element = 0;
+  };
+  void find_slots();
+  ir::BufferId slot_buffer(ir::Type type, uint32_t elements);
+  ir::ExprId slot_index(const SlotPlace& slot, ir::LocalId element);
+  ir::ExprId in_slot(ir::LocalId local, ir::LocalId element = {});
+  ir::StmtId to_slot(ir::LocalId local, ir::ExprId value, ir::LocalId element = {});
   StmtList ids();
   StmtList start();
   void name_ids();
@@ -207,10 +224,15 @@ class Folder {
     uint32_t statements = 0;
   };
   View view_;
-  std::map<uint32_t, ir::BufferId> slots_;             // by LocalId
+  std::map<std::pair<ir::Type, uint32_t>, size_t> slots_taken_;  // of memory_.slots
+  std::map<uint32_t, SlotPlace> slots_;                          // by LocalId
   std::map<uint32_t, std::vector<ir::LocalId>> kept_;  // by LocalId: one for each written turn
   // Of the launch.
   ir::LocalId first_, stride_, groups_, turns_, is_row_;
+  ir::LocalId first_lane_;  // whether this lane stands for the first one of the dispatch
+  ir::LocalId backwards_;   // whether the next loop of turns begins with the last one
+  ir::LocalId from_, by_;   // of this loop: its first workgroup, and the way to the next
+  uint32_t loops_ = 0;      // around the piece
   std::array<ir::LocalId, 3> num_ = {};
   std::set<uint32_t> declared_;  // locals that some turn has declared under their own name
   Turn now_;

@@ -99,8 +99,8 @@ bool Folder::gains(std::span<const StmtId> items) const {
 }
 
 uint32_t Folder::width_of(std::span<const StmtId> items) const {
-  constexpr uint32_t kMostStatements = 120;
-  constexpr uint32_t kMostWords = 8;  // of state under way
+  constexpr uint32_t kMostStatements = 80;
+  constexpr uint32_t kMostWords = 16;  // of state under way
   if (interleaved_ == 1 || view_.meets_in_group) return 1;
   const Mentioned mentioned = mentioned_in(items);
   uint32_t words = 0;
@@ -147,51 +147,90 @@ void Folder::name_waiting(uint32_t piece, const Mentioned& mentioned,
     }
     const bool read = waits && view_.values.at(piece).read.contains(i);
     const LocalId own = d_.copy_of(local);
-    restored.push_back(d_.let(own, read ? d_.load(Memory::of(slots_.at(i)), slot_index({}), true)
-                                        : d_.zero(d_.type_of(local))));
+    restored.push_back(d_.let(own, read ? in_slot(local) : d_.zero(d_.type_of(local))));
     now_.names[i] = own;
     if (waits && u.written && view_.needed_after.at(piece).contains(i) &&
         !mutated(Mutation::FoldNotSaved))
-      saved.push_back(d_.store(Memory::of(slots_.at(i)), slot_index({}), d_.ref(own)));
+      saved.push_back(to_slot(local, d_.ref(own)));
   }
   for (const auto& [i, u] : mentioned.locals)
     if (home(LocalId{i}) == Home::Again) declare_again(LocalId{i}, declared, restored);
 }
 
+// As many turns as there are, `width` of them at a time, the last ones with a look at whether there
+// are so many. What the last turns had in a cache, the first ones of the next loop find there:
+// loops go back and forth.
+void Folder::many_turns(uint32_t piece, std::span<const StmtId> items, uint32_t width,
+                        StmtList& out) {
+  const Level level = d_.level_of(turns_);
+  const auto select = [&](LocalId condition, ExprId yes, ExprId no) {
+    IntrinsicCall call;
+    call.op = Intrinsic::Select;
+    call.args = {d_.ref(condition), yes, no};
+    return d_.expr(call, Type::U32);
+  };
+  if (loops_ != 0) {
+    if (!backwards_.valid())
+      backwards_ = d_.local(Local::Kind::Var, "backwards", Type::Bool, Level::Grid);
+    const ExprId others = d_.binary(BinaryOp::Sub, d_.ref(turns_), d_.number(1));
+    const ExprId last =
+        d_.binary(BinaryOp::Add, d_.ref(first_), d_.binary(BinaryOp::Mul, others, d_.ref(stride_)));
+    from_ = d_.capture(select(backwards_, last, d_.ref(first_)), "from", level, out);
+    const ExprId back = d_.binary(BinaryOp::Sub, d_.number(0), d_.ref(stride_));
+    by_ = d_.capture(select(backwards_, back, d_.ref(stride_)), "by", Level::Grid, out);
+  }
+  const ExprId rest = d_.binary(BinaryOp::Rem, d_.ref(turns_), d_.number(width));
+  const LocalId whole =
+      d_.capture(d_.binary(BinaryOp::Sub, d_.ref(turns_), rest), "whole", level, out);
+  std::map<uint32_t, LocalId> before;
+  For loop;
+  loop.variable = d_.local(Local::Kind::For, "turn", Type::U32, level);
+  loop.first = d_.number(0);
+  loop.last = d_.ref(whole);
+  loop.step = d_.number(width);
+  loop.body =
+      d_.block(interleave(piece, items, width, {.base = loop.variable, .all = true}, before, out));
+  out.push_back(d_.stmt(loop, {}, level));
+  const StmtList tail = interleave(piece, items, width, {.base = whole}, before, out);
+  out.push_back(d_.when(d_.binary(BinaryOp::Lt, d_.ref(whole), d_.ref(turns_)), tail));
+  if (loops_ != 0) out.push_back(d_.assign(backwards_, d_.negate(d_.ref(backwards_))));
+  from_ = by_ = {};
+}
+
 StmtList Folder::interleave(uint32_t piece, std::span<const StmtId> items, uint32_t width,
-                            std::optional<uint32_t> written, std::map<uint32_t, LocalId>& before,
+                            const Some& some, std::map<uint32_t, LocalId>& before,
                             StmtList& outside) {
   in_turn_ = true;
   const Mentioned mentioned = mentioned_in(items);
-  const LocalId turn = now_.turn;
+  const bool written = !some.base.valid();
   std::vector<Turn> turns;
   std::vector<StmtList> heads(width);
   StmtList restored;
   std::vector<StmtList> saved(width);
   for (uint32_t k = 0; k < width; ++k) {
-    if (k != 0) name_ids();
+    name_ids();
+    const uint32_t number = some.number + k;
+    ExprId ahead = d_.number(number);
     // Where there is no such turn, its lane looks at what the first of them looks at, and does
     // nothing.
-    const uint32_t number = written.value_or(0) + k;
-    ExprId at = written ? d_.number(number) : d_.ref(turn);
-    if (number != 0) {
+    if (number != 0 && !some.all) {
       now_.active = d_.local(Local::Kind::Let, "active", Type::Bool, d_.level_of(turns_));
       const ExprId left =
-          written ? d_.ref(turns_) : d_.binary(BinaryOp::Sub, d_.ref(turns_), d_.ref(turn));
-      heads[k].push_back(d_.let(now_.active, d_.binary(BinaryOp::Gt, left, d_.number(number))));
+          written ? d_.ref(turns_) : d_.binary(BinaryOp::Sub, d_.ref(turns_), d_.ref(some.base));
+      heads[k].push_back(d_.let(now_.active, d_.binary(BinaryOp::Gt, left, ahead)));
       IntrinsicCall select;
       select.op = Intrinsic::Select;
-      select.args = {d_.ref(now_.active), d_.number(number), d_.number(0)};
-      const ExprId ahead = d_.expr(select, Type::U32);
-      at = written ? ahead : d_.binary(BinaryOp::Add, at, ahead);
+      select.args = {d_.ref(now_.active), d_.clone(ahead), d_.number(0)};
+      ahead = d_.expr(select, Type::U32);
     }
-    heads[k].push_back(name_group(at));
+    heads[k].push_back(
+        name_group(written ? ahead : d_.binary(BinaryOp::Add, d_.ref(some.base), ahead)));
     name_waiting(piece, mentioned, written ? std::optional(number) : std::nullopt, before, outside,
                  restored, saved[k]);
     turns.push_back(std::exchange(now_, {}));
   }
   StmtList body;
-  together(items, turns, false, body);
+  together(items, turns, some.all, body);
 
   StmtList out;
   const auto append = [&](const StmtList& list) {
@@ -212,7 +251,7 @@ StmtList Folder::interleave(uint32_t piece, std::span<const StmtId> items, uint3
       append(saved[k]);
   }
   for (const auto& [i, u] : mentioned.locals)
-    if (home(LocalId{i}) == Home::Uniform && u.written && written.value_or(0) == 0)
+    if (home(LocalId{i}) == Home::Uniform && u.written && some.number == 0)
       out.push_back(d_.assign(LocalId{i}, d_.ref(turns[0].names.at(i))));
   in_turn_ = false;
   now_ = {};
@@ -298,7 +337,7 @@ void Folder::one_by_one(StmtId id, std::vector<Turn>& turns, bool all, StmtList&
   for (Turn& turn : turns) {
     std::swap(now_, turn);
     StmtList list;
-    if (all || plain || !now_.active.valid()) {
+    if (all || plain || !now_.active.valid() || mutated(Mutation::FoldTurnsTooMany)) {
       rewrite(id, out);
     } else if (let != nullptr && home(let->local) == Home::Inside) {
       // Others see the local, whether the turn exists or not.

@@ -6,6 +6,7 @@
 
 #include "base/match.hpp"
 #include "plan/copier.hpp"
+#include "plan/mutation.hpp"
 
 namespace vyre::plan {
 
@@ -40,7 +41,7 @@ class Renamer : public Copier {
 
 class Joiner {
  public:
-  explicit Joiner(Draft& d) : d_(d) {}
+  Joiner(Draft& d, const std::set<uint32_t>& among) : d_(d), among_(among) {}
 
   StmtList list(std::span<const StmtId> items) {
     StmtList out;
@@ -60,18 +61,23 @@ class Joiner {
       }
       const StmtId copy = d_.map_blocks(id, [&](Block b) { return list(d_.p.items(b)); });
       const bool is_loop = std::holds_alternative<For>(s) || std::holds_alternative<While>(s);
-      if (!is_loop || !loop(copy, out)) out.push_back(copy);
+      const uint32_t number = is_loop ? loops_++ : 0;
+      if (is_loop && (among_.empty() || among_.contains(number)) && loop(copy, out))
+        joined.insert(number);
+      else
+        out.push_back(copy);
     }
     return out;
   }
 
-  bool changed = false;
+  std::set<uint32_t> joined;
   std::set<uint32_t> steady;
 
  private:
   // A trip: what comes before everything around barriers, that, and what comes after it.
   struct Trip {
     StmtList begin, middle, end;
+    StmtList values = {};  // of `begin`: what the rest can compute from the number of the trip
   };
 
   [[nodiscard]] static bool has_continue(const Draft& d, std::span<const StmtId> items) {
@@ -102,7 +108,7 @@ class Joiner {
     const auto first = std::ranges::find_if(body, around);
     auto last = body.end();
     while (last != first && !around(*(last - 1))) --last;
-    return {{body.begin(), first}, {first, last}, {last, body.end()}};
+    return {.begin = {body.begin(), first}, .middle = {first, last}, .end = {last, body.end()}};
   }
 
   // Locals that are declared or mentioned.
@@ -178,6 +184,18 @@ class Joiner {
     StmtList rest = trip.middle;
     rest.insert(rest.end(), trip.end.begin(), trip.end.end());
     const std::set<uint32_t> later = mentioned(rest);
+    // Values of a trip that are a function of its number are there twice as well.
+    if (counted != nullptr) {
+      std::set<uint32_t> unknown = in_loop;
+      unknown.erase(counted->variable.value);
+      for (const StmtId item : trip.begin) {
+        const auto* let = std::get_if<Let>(&d_.p[item]);
+        if (let == nullptr || !later.contains(let->local.value) || !is_fixed(*let, unknown))
+          continue;
+        unknown.erase(let->local.value);
+        if (!is_fixed(*let, in_loop)) trip.values.push_back(item);
+      }
+    }
     StmtList fixed;
     StmtList begin;
     for (const StmtId item : trip.begin) {
@@ -191,14 +209,18 @@ class Joiner {
     }
     // What goes on into the rest of the trip is set in two places.
     std::set<uint32_t> own = declared(begin);
+    std::set<uint32_t> values = declared(trip.values);
     for (StmtId& item : begin) {
       const auto* let = std::get_if<Let>(&d_.p[item]);
-      if (let == nullptr || !later.contains(let->local.value)) continue;
+      if (let == nullptr || !later.contains(let->local.value) || values.contains(let->local.value))
+        continue;
       own.erase(let->local.value);
       const Assign assign{let->local, std::nullopt, let->value};
       item = d_.stmt(assign, d_.p.loc(item), d_.c.flow_levels[item.index()]);
     }
-    if (std::ranges::any_of(own, [&](uint32_t i) { return later.contains(i); })) return false;
+    if (std::ranges::any_of(own,
+                            [&](uint32_t i) { return later.contains(i) && !values.contains(i); }))
+      return false;
 
     out.insert(out.end(), fixed.begin(), fixed.end());
     trip.begin = begin;
@@ -206,7 +228,6 @@ class Joiner {
       join(*counted, trip, own, id, out);
     else
       join(std::get<While>(s), trip, own, id, out);
-    changed = true;
     return true;
   }
 
@@ -237,12 +258,17 @@ class Joiner {
     const auto more = [&] { return d_.binary(BinaryOp::Lt, d_.ref(next), d_.ref(end)); };
     const std::map<uint32_t, LocalId> coming = {{loop.variable.value, next}};
     out.push_back(when(more(), begin_of(trip, own, coming)));
-    Renamer current(d_, {{loop.variable.value, now}});
+    std::map<uint32_t, LocalId> names = {{loop.variable.value, now}};
+    for (const uint32_t i : declared(trip.values)) names[i] = d_.copy_of(LocalId{i});
+    Renamer current(d_, std::move(names));
     StmtList body = {d_.let(now, d_.ref(next))};
+    for (const StmtId item : current.list(trip.values)) body.push_back(item);
     for (const StmtId item : current.list(trip.middle)) body.push_back(item);
     body.push_back(d_.assign(next, d_.step(next, end, step)));
     for (const StmtId item : current.list(trip.end)) body.push_back(item);
-    body.push_back(when(more(), begin_of(trip, own, coming)));
+    // After the last trip there is no beginning of another.
+    body.push_back(when(mutated(Mutation::FoldJoinedTooOften) ? d_.boolean(true) : more(),
+                        begin_of(trip, own, coming)));
     out.push_back(again(more(), body, id));
   }
 
@@ -259,6 +285,8 @@ class Joiner {
   }
 
   Draft& d_;
+  const std::set<uint32_t>& among_;
+  uint32_t loops_ = 0;
 };
 
 }  // namespace
@@ -271,10 +299,10 @@ bool stands_around(const Draft& d, StmtId id) {
          });
 }
 
-Joined join_trips(Draft& d, const StmtList& body) {
-  Joiner joiner(d);
+Joined join_trips(Draft& d, const StmtList& body, const std::set<uint32_t>& among) {
+  Joiner joiner(d, among);
   StmtList list = joiner.list(body);
-  return {std::move(list), joiner.changed, std::move(joiner.steady)};
+  return {std::move(list), std::move(joiner.joined), std::move(joiner.steady)};
 }
 
 }  // namespace vyre::plan

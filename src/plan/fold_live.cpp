@@ -4,6 +4,7 @@
 
 #include "base/match.hpp"
 #include "plan/fold.hpp"
+#include "plan/mutation.hpp"
 
 namespace vyre::plan {
 
@@ -109,7 +110,7 @@ Folder::Locals Folder::needed_before(const Part& loop, const Locals& after) {
   for (;;) {
     Locals before = needed_before(loop.blocks[0], at_head, {&after, &at_head});
     before.insert(after.begin(), after.end());
-    if (before == at_head) return at_head;
+    if (before == at_head || mutated(Mutation::FoldNeededInTripOnly)) return at_head;
     at_head = std::move(before);
   }
 }

@@ -25,44 +25,51 @@ void Folder::declare_again(LocalId local, std::set<uint32_t>& declared, StmtList
   rewrite(d_.stmt(Let{local, value}, d_.p.loc(local), d_.level_of(local)), out);
 }
 
-ExprId Folder::slot_index(LocalId element) {
+// Of a value among those of its lane, or of an element of an array.
+ExprId Folder::slot_index(const SlotPlace& slot, LocalId element) {
   now_.uses_lane = true;
-  if (!element.valid()) return d_.ref(now_.lane);
+  const ExprId lane = d_.ref(now_.lane);
+  if (slot.width == 1) return lane;
   const Type type = wide_index_ ? Type::U64 : Type::U32;
+  const auto place = [&](ExprId row, ExprId rows, ExprId in_row) {
+    return d_.binary(BinaryOp::Add, d_.binary(BinaryOp::Mul, d_.cast(type, row), rows), in_row);
+  };
+  if (slot.width != 0)
+    return place(lane, d_.number(slot.width, type), d_.number(slot.element, type));
   const ExprId lanes = d_.binary(BinaryOp::Mul, d_.ref(groups_), d_.number(d_.lanes_per_group()));
-  return d_.binary(BinaryOp::Add,
-                   d_.binary(BinaryOp::Mul, d_.cast(type, d_.ref(element)), d_.cast(type, lanes)),
-                   d_.cast(type, d_.ref(now_.lane)));
+  return place(d_.ref(element), d_.cast(type, lanes), d_.cast(type, lane));
+}
+
+ExprId Folder::in_slot(LocalId local, LocalId element) {
+  const SlotPlace& slot = slots_.at(local.value);
+  return d_.load(Memory::of(slot.buffer), slot_index(slot, element), true);
+}
+
+StmtId Folder::to_slot(LocalId local, ExprId value, LocalId element) {
+  const SlotPlace& slot = slots_.at(local.value);
+  return d_.store(Memory::of(slot.buffer), slot_index(slot, element), value);
 }
 
 void Folder::load_slot(LocalId local, std::optional<uint32_t> written, StmtList& out) {
-  if (written) {
+  if (written)
     out.push_back(d_.assign(local, d_.ref(kept_.at(local.value)[*written])));
-    return;
-  }
-  const Memory slot = Memory::of(slots_.at(local.value));
-  if (d_.c.array_counts[local.index()] == 0) {
-    out.push_back(d_.assign(local, d_.load(slot, slot_index({}), true)));
-    return;
-  }
-  out.push_back(d_.over_array(local, [&](LocalId k) {
-    return StmtList{d_.store(Memory::of(local), d_.ref(k), d_.load(slot, slot_index(k), true))};
-  }));
+  else if (d_.c.array_counts[local.index()] == 0)
+    out.push_back(d_.assign(local, in_slot(local)));
+  else
+    out.push_back(d_.over_array(local, [&](LocalId k) {
+      return StmtList{d_.store(Memory::of(local), d_.ref(k), in_slot(local, k))};
+    }));
 }
 
 void Folder::save_slot(LocalId local, std::optional<uint32_t> written, StmtList& out) {
-  if (written) {
+  if (written)
     out.push_back(d_.assign(kept_.at(local.value)[*written], d_.ref(local)));
-    return;
-  }
-  const Memory slot = Memory::of(slots_.at(local.value));
-  if (d_.c.array_counts[local.index()] == 0) {
-    out.push_back(d_.store(slot, slot_index({}), d_.ref(local)));
-    return;
-  }
-  out.push_back(d_.over_array(local, [&](LocalId k) {
-    return StmtList{d_.store(slot, slot_index(k), d_.load(Memory::of(local), d_.ref(k), true))};
-  }));
+  else if (d_.c.array_counts[local.index()] == 0)
+    out.push_back(to_slot(local, d_.ref(local)));
+  else
+    out.push_back(d_.over_array(local, [&](LocalId k) {
+      return StmtList{to_slot(local, d_.load(Memory::of(local), d_.ref(k), true), k)};
+    }));
 }
 
 // All lanes of the workgroup, each its share of the elements.
