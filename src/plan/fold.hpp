@@ -37,6 +37,8 @@ class Folder {
   [[nodiscard]] uint32_t together() const { return together_; }
   // Not 0: so many are written out one after the other, each with its own registers.
   [[nodiscard]] uint32_t written_turns() const { return written_turns_; }
+  // State of a lane that is in memory from turn to turn.
+  [[nodiscard]] uint32_t kept_words() const { return written_turns_ == 0 ? view_.words : 0; }
   // Of a body that was accepted.
   StmtList run();
 
@@ -166,8 +168,8 @@ class Folder {
                     std::map<uint32_t, ir::LocalId>& before, StmtList& outside, StmtList& restored,
                     StmtList& saved);
   // `all`: every one of the turns exists and comes here.
-  void together(std::span<const ir::StmtId> items, std::vector<Turn>& turns, bool all,
-                StmtList& out);
+  void side_by_side(std::span<const ir::StmtId> items, std::vector<Turn>& turns, bool all,
+                    StmtList& out);
   void guarded(ir::StmtId id, std::vector<Turn>& turns, bool all, StmtList& out);
   void one_by_one(ir::StmtId id, std::vector<Turn>& turns, bool all, StmtList& out);
 

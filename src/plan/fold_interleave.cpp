@@ -100,7 +100,7 @@ bool Folder::gains(std::span<const StmtId> items) const {
 
 uint32_t Folder::width_of(std::span<const StmtId> items) const {
   constexpr uint32_t kMostStatements = 80;
-  constexpr uint32_t kMostWords = 16;  // of state under way
+  constexpr uint32_t kMostWords = 8;  // of state under way
   if (interleaved_ == 1 || view_.meets_in_group) return 1;
   const Mentioned mentioned = mentioned_in(items);
   uint32_t words = 0;
@@ -230,7 +230,7 @@ StmtList Folder::interleave(uint32_t piece, std::span<const StmtId> items, uint3
     turns.push_back(std::exchange(now_, {}));
   }
   StmtList body;
-  together(items, turns, some.all, body);
+  side_by_side(items, turns, some.all, body);
 
   StmtList out;
   const auto append = [&](const StmtList& list) {
@@ -258,14 +258,14 @@ StmtList Folder::interleave(uint32_t piece, std::span<const StmtId> items, uint3
   return out;
 }
 
-void Folder::together(std::span<const StmtId> items, std::vector<Turn>& turns, bool all,
-                      StmtList& out) {
+void Folder::side_by_side(std::span<const StmtId> items, std::vector<Turn>& turns, bool all,
+                          StmtList& out) {
   for (const StmtId id : StmtList(items.begin(), items.end())) {
     const Stmt s = d_.p[id];
     const auto inside = [&](StmtId copy) {
       return d_.map_blocks(copy, [&](Block b) {
         StmtList list;
-        together(d_.p.items(b), turns, all, list);
+        side_by_side(d_.p.items(b), turns, all, list);
         return list;
       });
     };
@@ -304,7 +304,7 @@ void Folder::guarded(StmtId id, std::vector<Turn>& turns, bool all, StmtList& ou
   }
   std::vector<Turn> inner = turns;
   StmtList then;
-  together(d_.p.items(branch.then_block), inner, true, then);
+  side_by_side(d_.p.items(branch.then_block), inner, true, then);
   StmtList otherwise;
   for (size_t k = 0; k < turns.size(); ++k) turns[k].uses_lane |= inner[k].uses_lane;
   for (size_t k = 0; k < turns.size(); ++k)
