@@ -83,13 +83,15 @@ Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy&
                              const device::Capabilities& capabilities) {
   if (policy.route == plan::Route::Native && capabilities.whole_programs)
     return plan::whole_plan(program);
+  constexpr uint32_t kInterleaved = 8;
   return plan::make_plan(program, {.route = policy.route,
                                    .checked = policy.checked,
                                    .wide_index = capabilities.i64,
                                    .workgroup = policy.workgroup,
                                    .together = policy.together,
                                    .turns = policy.turns,
-                                   .row = policy.row});
+                                   .row = policy.row,
+                                   .interleaved = kInterleaved});
 }
 
 uint64_t Variant::max_resident_groups() const {

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/match.hpp"
+#include "plan/mutation.hpp"
 #include "vyre/ir/semantics.hpp"
 
 namespace vyre::plan {
@@ -111,6 +112,20 @@ ExprId Draft::zero(Type type) {
 ExprId Draft::binary(BinaryOp op, ExprId left, ExprId right) {
   const Type type = is_comparison(op) || is_lazy(op) ? Type::Bool : type_of(left);
   return expr(Binary{op, left, right}, type);
+}
+
+// next + step, or the end if that lies before it: the sum could overflow. Distances are unsigned,
+// whatever the type.
+ExprId Draft::step(LocalId next, LocalId end, uint64_t step) {
+  const Type type = type_of(next);
+  const ExprId sum = binary(BinaryOp::Add, ref(next), number(step, type));
+  if (step == 1 || mutated(Mutation::StepOverflows)) return sum;
+  const Type distance = bits_of(type) == 64 ? Type::U64 : Type::U32;
+  const ExprId left = binary(BinaryOp::Sub, cast(distance, ref(end)), cast(distance, ref(next)));
+  IntrinsicCall select;
+  select.op = Intrinsic::Select;
+  select.args = {binary(BinaryOp::Gt, left, number(step, distance)), sum, ref(end)};
+  return expr(select, type);
 }
 
 ExprId Draft::negate(ExprId condition) {

@@ -55,6 +55,8 @@ class Draft {
   ir::ExprId length(ir::Memory memory);
   ir::ExprId load(ir::Memory memory, ir::ExprId index, bool proved = false);
   ir::ExprId zero(ir::Type type);
+  // Where a loop over next .. end goes from `next`, which is before the end.
+  ir::ExprId step(ir::LocalId next, ir::LocalId end, uint64_t step);
   // The number of this lane in the grid or in its workgroup, of its workgroup, of all lanes.
   ir::ExprId lane_id();
   ir::ExprId lane_in_group();

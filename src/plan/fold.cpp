@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/match.hpp"
+#include "plan/fold_join.hpp"
 #include "plan/passes.hpp"
 
 namespace vyre::plan {
@@ -18,13 +19,14 @@ Folder::Folder(Draft& d, FoldMemory& memory, LocalId lane, LocalId live, const P
       live_(live),
       together_(std::max(options.together, 1U)),
       written_turns_(options.turns),
+      interleaved_(std::max(options.interleaved, 1U)),
       wide_index_(options.wide_index),
       row_(options.row),
       size_(d.c.workgroup) {}
 
 Folder::Home Folder::home(LocalId local) const {
-  const auto found = uses_.find(local.value);
-  return found == uses_.end() ? Home::Inside : found->second.home;
+  const auto found = view_.uses.find(local.value);
+  return found == view_.uses.end() ? Home::Inside : found->second.home;
 }
 
 namespace {
@@ -80,56 +82,62 @@ StmtList Folder::lower_loads(std::span<const StmtId> list) {
 
 bool Folder::accepts(const StmtList& body) {
   const StmtList lowered = lower_loads(body);
-  if (!build(lowered, parts_)) return false;
-  if (refused_) return false;
-  // Lanes that have ended do not come to operations of their subgroup.
-  if (in_subgroup_ && uses_.contains(live_.value)) return false;
-  if (meets_in_group_) together_ = 1;
-  settle_homes();
-  if (!fits_registers(lowered)) written_turns_ = 0;
+  if (!look(lowered)) return false;
+  join(lowered);
+  if (view_.meets_in_group) together_ = 1;
+  if (!fits_registers()) written_turns_ = 0;
   return true;
 }
 
-bool Folder::fits_registers(const StmtList& body) const {
+// Where the value of a trip would have to wait in a slot that it does not need now, trips stay
+// apart.
+void Folder::join(const StmtList& body) {
+  const auto joins = [&](const Joined& joined) {
+    View apart = std::exchange(view_, {});
+    view_.steady = joined.steady;
+    const bool good = look(joined.body) && view_.words <= apart.words;
+    if (!good) view_ = std::move(apart);
+    return good;
+  };
+  const Joined all = join_trips(d_, body);
+  if (all.loops.empty() || joins(all)) return;
+  constexpr size_t kMostLoops = 8;
+  std::set<uint32_t> good;
+  for (const uint32_t loop : all.loops) {
+    if (all.loops.size() > kMostLoops) break;
+    std::set<uint32_t> more = good;
+    more.insert(loop);
+    if (joins(join_trips(d_, body, more))) good = std::move(more);
+  }
+}
+
+bool Folder::look(const StmtList& body) {
+  if (!build(body, view_.parts) || view_.refused) return false;
+  // Lanes that have ended do not come to operations of their subgroup.
+  if (view_.in_subgroup && view_.uses.contains(live_.value)) return false;
+  settle_homes();
+  find_waiting();
+  for (const uint32_t i : view_.waits) {
+    view_.words += std::max(1U, d_.c.array_counts[i]) * words_of(d_.type_of(LocalId{i}));
+    view_.has_arrays = view_.has_arrays || d_.c.array_counts[i] != 0;
+  }
+  for (const StmtId id : body) for_each_stmt(d_.p, id, [&](StmtId) { ++view_.statements; });
+  return true;
+}
+
+bool Folder::fits_registers() const {
   constexpr uint32_t kMostWords = 40;        // of a thread
   constexpr uint32_t kMostStatements = 400;  // in all turns
-  uint32_t words = 0;
-  for (const auto& [i, u] : uses_) {
-    if (u.home != Home::Slot) continue;
-    if (d_.c.array_counts[i] != 0) return false;
-    words += words_of(d_.type_of(LocalId{i}));
-  }
-  uint32_t statements = 0;
-  for (const StmtId id : body) for_each_stmt(d_.p, id, [&](StmtId) { ++statements; });
   // Without state there is nothing to gain.
-  return words != 0 && words * written_turns_ <= kMostWords &&
-         statements * written_turns_ <= kMostStatements;
+  return view_.words != 0 && !view_.has_arrays && view_.words * written_turns_ <= kMostWords &&
+         view_.statements * written_turns_ <= kMostStatements;
 }
 
 // ---- pieces
 
-bool Folder::jumps_out(const Draft& d, StmtId id) {
-  const Stmt& s = d.p[id];
-  if (std::holds_alternative<Break>(s) || std::holds_alternative<Continue>(s)) return true;
-  if (std::holds_alternative<For>(s) || std::holds_alternative<While>(s)) return false;
-  bool found = false;
-  for_each_block(s, [&](Block b) {
-    for (const StmtId inner : d.p.items(b)) found = found || jumps_out(d, inner);
-  });
-  return found;
-}
-
-bool Folder::is_around(StmtId id) const {
-  return jumps_out(d_, id) || any_stmt_below(d_.p, id, [&](StmtId s) {
-           const auto* barrier = std::get_if<Barrier>(&d_.p[s]);
-           return (barrier != nullptr && barrier->scope == Scope::Grid) ||
-                  std::holds_alternative<Return>(d_.p[s]);
-         });
-}
-
 bool Folder::build(std::span<const StmtId> list, std::vector<Part>& parts) {
   for (const StmtId id : list) {
-    if (is_around(id)) {
+    if (stands_around(d_, id)) {
       // Every local has a name of its own, so blocks need not be kept.
       const auto* nested = std::get_if<Nested>(&d_.p[id]);
       const auto* region = std::get_if<Region>(&d_.p[id]);
@@ -141,7 +149,7 @@ bool Folder::build(std::span<const StmtId> list, std::vector<Part>& parts) {
       if (!build_around(id, parts.emplace_back())) return false;
       continue;
     }
-    if (parts.empty() || parts.back().stmt.valid()) parts.emplace_back().piece = pieces_++;
+    if (parts.empty() || parts.back().stmt.valid()) parts.emplace_back().piece = view_.pieces++;
     parts.back().items.push_back(id);
     scan(id, parts.back().piece, true);
   }
@@ -201,10 +209,10 @@ void Folder::note_memory(Memory memory, uint32_t piece) {
   if (!memory.valid()) return;
   if (memory.kind == Memory::Kind::Local) mention(memory.local(), piece);
   if (!d_.is_shared(memory)) return;
-  meets_in_group_ = true;
+  view_.meets_in_group = true;
   const bool kept = loads_all_bits(d_.element_of(memory)) &&
                     d_.c.buffers[memory.buffer().index()].constant_count.has_value();
-  refused_ = refused_ || !kept || piece == kAround;
+  view_.refused = view_.refused || !kept || piece == kAround;
 }
 
 void Folder::scan(ExprId id, uint32_t piece) {
@@ -218,13 +226,14 @@ void Folder::scan(ExprId id, uint32_t piece) {
         [&](const Atomic& x) { note_memory(x.memory, piece); },
         [&](const UniformLoad& x) {
           note_memory(x.memory, piece);
-          meets_in_group_ = true;
-          refused_ = refused_ || x.scope == Scope::Grid;
+          view_.meets_in_group = true;
+          view_.refused = view_.refused || x.scope == Scope::Grid;
         },
-        [&](const Subgroup&) { meets_in_group_ = in_subgroup_ = true; },
+        [&](const Subgroup&) { view_.meets_in_group = view_.in_subgroup = true; },
         [&](const BuiltinRef& x) {
-          meets_in_group_ = meets_in_group_ || x.builtin == Builtin::SubgroupLane ||
-                            x.builtin == Builtin::SubgroupId || x.builtin == Builtin::SubgroupSize;
+          view_.meets_in_group = view_.meets_in_group || x.builtin == Builtin::SubgroupLane ||
+                                 x.builtin == Builtin::SubgroupId ||
+                                 x.builtin == Builtin::SubgroupSize;
         },
         [&](const Call& x) {
           for (const Arg& arg : d_.p.arguments(x.args))
@@ -263,14 +272,14 @@ void Folder::scan(StmtId id, uint32_t piece, bool by_all) {
       },
       [&](const For& x) { mention(x.variable, piece); },
       [&](const Barrier& x) {
-        meets_in_group_ = true;
-        in_subgroup_ = in_subgroup_ || x.scope == Scope::Subgroup;
+        view_.meets_in_group = true;
+        view_.in_subgroup = view_.in_subgroup || x.scope == Scope::Subgroup;
       },
       // Their copies may still be under way at the next barrier.
-      [&](const AsyncCopy&) { refused_ = true; }, [&](const Wait&) { refused_ = true; },
-      [&](const Fixpoint&) { refused_ = true; }, [&](const Trap&) { refused_ = true; },
-      [&](const Resume&) { refused_ = true; }, [&](const Collective&) { refused_ = true; },
-      [](const auto&) {});
+      [&](const AsyncCopy&) { view_.refused = true; }, [&](const Wait&) { view_.refused = true; },
+      [&](const Fixpoint&) { view_.refused = true; }, [&](const Trap&) { view_.refused = true; },
+      [&](const Resume&) { view_.refused = true; },
+      [&](const Collective&) { view_.refused = true; }, [](const auto&) {});
   for_each_block(s, [&](Block b) {
     for (const StmtId inner : d_.p.items(b)) scan(inner, piece, by_all && same);
   });
@@ -278,8 +287,8 @@ void Folder::scan(StmtId id, uint32_t piece, bool by_all) {
 
 bool Folder::can_compute_again(LocalId local, uint32_t& nodes) const {
   constexpr uint32_t kMostNodes = 32;
-  const auto found = uses_.find(local.value);
-  if (found == uses_.end()) return false;
+  const auto found = view_.uses.find(local.value);
+  if (found == view_.uses.end()) return false;
   const LocalUse& u = found->second;
   if (u.lets != 1 || u.assigns != 0 || d_.c.array_counts[local.index()] != 0) return false;
   // Its value between turns is that of a slot.
@@ -290,15 +299,21 @@ bool Folder::can_compute_again(LocalId local, uint32_t& nodes) const {
     ++nodes;
     const auto* ref = std::get_if<LocalRef>(&d_.p[e]);
     if (ref == nullptr || !can || nodes > kMostNodes) return;
-    const auto other = uses_.find(ref->local.value);
-    if (other != uses_.end() && other->second.home == Home::Loop) return;
+    const auto other = view_.uses.find(ref->local.value);
+    if (other != view_.uses.end() && other->second.home == Home::Loop) return;
+    if (view_.steady.contains(ref->local.value)) return;
     can = can_compute_again(ref->local, nodes);
   });
   return can && nodes <= kMostNodes;
 }
 
 void Folder::settle_homes() {
-  for (auto& [i, u] : uses_) {
+  for (auto& [i, u] : view_.uses) {
+    // Others that are computed again may need it.
+    if (view_.steady.contains(i)) {
+      u.home = Home::Uniform;
+      continue;
+    }
     if (u.home == Home::Loop || (u.pieces.size() < 2 && !u.pieces.contains(kAround))) continue;
     const LocalId local{i};
     const bool array = d_.c.array_counts[i] != 0;

@@ -22,32 +22,65 @@ StmtList Folder::run() {
   stride_ = fresh(Kind::Let, "stride", Level::Grid);
   turns_ = fresh(Kind::Let, "turns", level);
 
-  std::map<std::pair<Type, uint32_t>, size_t> taken;
-  for (auto& [i, u] : uses_) {
-    if (u.home != Home::Slot) continue;
+  find_slots();
+  StmtList out = start();
+  const StmtList body = around(view_.parts);
+  if (first_lane_.valid()) {
+    const ExprId in_group =
+        d_.binary(BinaryOp::Rem, d_.lane_in_group(), d_.number(d_.lanes_per_group()));
+    out.push_back(d_.let(
+        first_lane_,
+        d_.binary(BinaryOp::LogicalAnd, d_.binary(BinaryOp::Eq, d_.ref(first_), d_.number(0)),
+                  d_.binary(BinaryOp::Eq, in_group, d_.number(0)))));
+  }
+  if (backwards_.valid()) out.push_back(d_.let(backwards_, d_.boolean(false)));
+  out.insert(out.end(), body.begin(), body.end());
+  return out;
+}
+
+// A register for each written turn, or a place in memory. Values of one lane stand side by side as
+// long as one access can move them; a private array has its elements apart, as lanes use the same
+// one at a time.
+void Folder::find_slots() {
+  std::map<Type, std::vector<uint32_t>> scalars;
+  for (const uint32_t i : view_.waits) {
+    const Type type = d_.type_of(LocalId{i});
+    const uint32_t elements = d_.c.array_counts[i];
     if (written_turns_ != 0) {
       const std::string name = d_.source_names[i];
       for (uint32_t t = 0; t < written_turns_; ++t)
-        kept_[i].push_back(fresh(Kind::Var, name, Level::Lane, d_.type_of(LocalId{i})));
-      continue;
+        kept_[i].push_back(d_.local(Local::Kind::Var, name, type, Level::Lane));
+    } else if (elements != 0) {
+      slots_[i] = {slot_buffer(type, elements), 0, 0};
+    } else {
+      scalars[type].push_back(i);
     }
-    const std::pair key(d_.type_of(LocalId{i}), d_.c.array_counts[i]);
-    std::vector<BufferId>& slots = memory_.slots[key];
-    const size_t n = taken[key]++;
-    if (n == slots.size()) {
-      Hidden hidden;
-      hidden.kind = Hidden::Kind::Slot;
-      hidden.name = "turn_slot";
-      hidden.element = key.first;
-      hidden.extent = Hidden::Extent::PerLane;
-      hidden.count = std::max(1U, key.second);
-      slots.push_back(d_.add_hidden(std::move(hidden)));
-    }
-    slots_[i] = slots[n];
   }
-  StmtList out = start();
-  for (const StmtId id : around(parts_)) out.push_back(id);
-  return out;
+  constexpr uint32_t kMostWords = 4;  // of an access
+  for (const auto& [type, locals] : scalars)
+    for (size_t at = 0; at < locals.size();) {
+      uint32_t width = type == Type::Bool ? 1 : kMostWords / words_of(type);
+      while (width > locals.size() - at) width /= 2;
+      const BufferId buffer = slot_buffer(type, width);
+      for (uint32_t k = 0; k < width; ++k) slots_[locals[at + k]] = {buffer, width, k};
+      at += width;
+    }
+}
+
+BufferId Folder::slot_buffer(Type type, uint32_t elements) {
+  const std::pair key(type, elements);
+  std::vector<BufferId>& buffers = memory_.slots[key];
+  const size_t n = slots_taken_[key]++;
+  if (n == buffers.size()) {
+    Hidden hidden;
+    hidden.kind = Hidden::Kind::Slot;
+    hidden.name = "turn_slot";
+    hidden.element = type;
+    hidden.extent = Hidden::Extent::PerLane;
+    hidden.count = elements;
+    buffers.push_back(d_.add_hidden(std::move(hidden)));
+  }
+  return buffers[n];
 }
 
 void Folder::name_ids() {
@@ -56,14 +89,14 @@ void Folder::name_ids() {
   const auto fresh = [&](Kind kind, std::string_view name, Level of) {
     return d_.local(kind, name, Type::U32, of);
   };
-  turn_ = fresh(Kind::For, "turn", level);
-  group_ = fresh(Kind::Let, "turn_group", level);
-  lane_ = fresh(Kind::Let, "turn_lane", Level::Lane);
-  in_group_ = fresh(Kind::Let, "in_group", Level::Lane);
-  for (Axis& a : wid_) a = {fresh(Kind::Var, "turn_wid", level), false};
-  for (Axis& a : gid_) a = {fresh(Kind::Let, "turn_gid", Level::Lane), false};
-  for (Axis& a : lid_) a = {fresh(Kind::Let, "turn_lid", Level::Lane), false};
-  names_.clear();
+  now_ = {};
+  now_.turn = fresh(Kind::For, "turn", level);
+  now_.group = fresh(Kind::Let, "turn_group", level);
+  now_.lane = fresh(Kind::Let, "turn_lane", Level::Lane);
+  now_.in_group = fresh(Kind::Let, "in_group", Level::Lane);
+  for (Axis& a : now_.wid) a = {fresh(Kind::Var, "turn_wid", level), false};
+  for (Axis& a : now_.gid) a = {fresh(Kind::Let, "turn_gid", Level::Lane), false};
+  for (Axis& a : now_.lid) a = {fresh(Kind::Let, "turn_lid", Level::Lane), false};
 }
 
 // What every lane of the launch knows, and the locals that outlive a turn.
@@ -100,7 +133,7 @@ StmtList Folder::start() {
   out.push_back(d_.let(
       turns_,
       d_.binary(BinaryOp::Add, d_.binary(BinaryOp::Div, others, d_.ref(stride_)), d_.number(1))));
-  for (const auto& [i, u] : uses_) {
+  for (const auto& [i, u] : view_.uses) {
     const LocalId local{i};
     if (u.home != Home::Slot && u.home != Home::Uniform) continue;
     if (d_.c.array_counts[i] != 0) {
@@ -125,8 +158,12 @@ StmtList Folder::around(const std::vector<Part>& parts) {
     std::vector<ExprId> operands;
     for (const ExprId e : d_.operands(part.stmt)) operands.push_back(rewrite(e));
     StmtId copy = operands.empty() ? part.stmt : d_.with_operands(part.stmt, operands);
+    const bool loop = std::holds_alternative<For>(d_.p[part.stmt]) ||
+                      std::holds_alternative<While>(d_.p[part.stmt]);
     std::vector<StmtList> blocks;
+    loops_ += loop ? 1 : 0;
     for (const std::vector<Part>& block : part.blocks) blocks.push_back(around(block));
+    loops_ -= loop ? 1 : 0;
     if (!blocks.empty()) copy = d_.with_blocks(copy, blocks);
     out.push_back(copy);
   }
@@ -166,7 +203,8 @@ bool Folder::runs_once(StmtId id, std::set<uint32_t>& seen) const {
       [&](const Let& x) {
         if (!reads_once(x.value, seen)) return false;
         if (may_write(x.local)) return true;
-        if (home(x.local) != Home::Inside || uses_.at(x.local.value).assigns != 0) return false;
+        if (home(x.local) != Home::Inside || view_.uses.at(x.local.value).assigns != 0)
+          return false;
         seen.insert(x.local.value);
         return true;
       },
@@ -182,9 +220,32 @@ bool Folder::runs_once(StmtId id, std::set<uint32_t>& seen) const {
                reads_once(atomic->args[0], seen);
       },
       [&](const If& x) {
-        return reads_once(x.condition, seen) && block(x.then_block) && block(x.else_block);
+        return (reads_once(x.condition, seen) || is_of_first_lane(x)) && block(x.then_block) &&
+               block(x.else_block);
       },
       [](const auto&) { return false; });
+}
+
+bool Folder::is_of_first_lane(const If& s) const {
+  const auto* equal = std::get_if<Binary>(&d_.p[s.condition]);
+  if (equal == nullptr || equal->op != BinaryOp::Eq || !d_.p.items(s.else_block).empty())
+    return false;
+  const auto* ref = std::get_if<LocalRef>(&d_.p[equal->left]);
+  const auto zero = check::evaluate_constant(d_.c, equal->right);
+  return ref != nullptr && ref->local == lane_of_source_ && zero && zero->bits == 0;
+}
+
+// A statement that runs once for all turns.
+void Folder::once(StmtId id, StmtList& out) {
+  const auto* branch = std::get_if<If>(&d_.p[id]);
+  if (branch == nullptr || !is_of_first_lane(*branch)) return rewrite(id, out);
+  if (!first_lane_.valid())
+    first_lane_ = d_.local(Local::Kind::Let, "first_lane", Type::Bool, Level::Lane);
+  const auto items = d_.p.items(branch->then_block);
+  StmtList body;
+  for (const StmtId inner : StmtList(items.begin(), items.end())) once(inner, body);
+  out.push_back(d_.when(
+      mutated(Mutation::FoldLaneZeroNever) ? d_.boolean(false) : d_.ref(first_lane_), body));
 }
 
 void Folder::piece(const Part& part, StmtList& out) {
@@ -200,99 +261,62 @@ void Folder::piece(const Part& part, StmtList& out) {
       break;
     --end;
   }
-  for (const StmtId id : items.first(begin)) rewrite(id, out);
-  if (begin < end) turns(items.subspan(begin, end - begin), out);
-  for (const StmtId id : items.subspan(end)) rewrite(id, out);
+  for (const StmtId id : items.first(begin)) once(id, out);
+  // What every piece computes again for itself needs no turns of its own.
+  const std::span<const StmtId> rest = items.subspan(begin, end - begin);
+  const bool idle = std::ranges::all_of(rest, [&](StmtId id) {
+    const auto* let = std::get_if<Let>(&d_.p[id]);
+    return let != nullptr && home(let->local) == Home::Again;
+  });
+  if (!idle) turns(part.piece, rest, out);
+  for (const StmtId id : items.subspan(end)) once(id, out);
 }
 
-void Folder::turns(std::span<const StmtId> items, StmtList& out) {
+void Folder::turns(uint32_t piece, std::span<const StmtId> items, StmtList& out) {
   std::map<uint32_t, LocalId> before;
-  const auto name_group = [&](ExprId number) {
-    return d_.let(group_, d_.binary(BinaryOp::Add, d_.ref(first_),
-                                    d_.binary(BinaryOp::Mul, number, d_.ref(stride_))));
-  };
+  const uint32_t width = width_of(items);
+  const Level level = together_ == 1 ? Level::Workgroup : Level::Lane;
   if (written_turns_ == 0) {
+    if (width > 1) return many_turns(piece, items, width, out);
     name_ids();
-    StmtList body = {name_group(d_.ref(turn_))};
-    turn(items, std::nullopt, before, out, body);
+    StmtList body = {name_group(d_.ref(now_.turn))};
+    const LocalId number = now_.turn;
+    turn(piece, items, std::nullopt, before, out, body);
     For loop;
-    loop.variable = turn_;
+    loop.variable = number;
     loop.first = d_.number(0);
     loop.last = d_.ref(turns_);
     loop.body = d_.block(body);
-    out.push_back(d_.stmt(loop, {}, together_ == 1 ? Level::Workgroup : Level::Lane));
+    out.push_back(d_.stmt(loop, {}, level));
     return;
   }
-  for (uint32_t t = 0; t < written_turns_; ++t) {
-    name_ids();
-    StmtList body = {name_group(d_.number(t))};
-    turn(items, t, before, out, body);
-    // Every lane has a first one.
-    out.push_back(t == 0 ? d_.stmt(Nested{d_.block(body)})
-                         : d_.when(d_.binary(BinaryOp::Lt, d_.number(t), d_.ref(turns_)), body));
+  for (uint32_t t = 0; t < written_turns_;) {
+    const uint32_t count = std::min(width, written_turns_ - t);
+    if (count > 1) {
+      const StmtList body = interleave(piece, items, count, {.number = t}, before, out);
+      out.push_back(d_.stmt(Nested{d_.block(body)}));
+    } else {
+      name_ids();
+      StmtList body = {name_group(d_.number(t))};
+      turn(piece, items, t, before, out, body);
+      // Every lane has a first one.
+      out.push_back(t == 0 ? d_.stmt(Nested{d_.block(body)})
+                           : d_.when(d_.binary(BinaryOp::Lt, d_.number(t), d_.ref(turns_)), body));
+    }
+    t += count;
   }
 }
 
-// What the statements do with locals from outside, and which shared memory they use.
-struct Folder::Mentioned {
-  struct Use {
-    bool written = false;
-    bool declared = false;
-  };
-  std::map<uint32_t, Use> locals;
-  std::set<uint32_t> shared;
-};
-
-Folder::Mentioned Folder::mentioned_in(std::span<const StmtId> items) const {
-  Mentioned m;
-  const auto memory = [&](Memory at, bool written) {
-    if (at.kind == Memory::Kind::Local) m.locals[at.index].written |= written;
-    if (d_.is_shared(at)) m.shared.insert(at.index);
-  };
-  for (const StmtId id : items) {
-    for_each_stmt(d_.p, id, [&](StmtId s) {
-      match(
-          d_.p[s], [&](const Let& x) { m.locals[x.local.value] = {true, true}; },
-          [&](const DeclareArray& x) { m.locals[x.local.value] = {true, true}; },
-          [&](const Assign& x) { m.locals[x.local.value].written = true; },
-          [&](const Store& x) { memory(x.memory, true); }, [](const auto&) {});
-    });
-    for_each_expr_below(d_.p, id, [&](ExprId e) {
-      match(
-          d_.p[e], [&](const LocalRef& x) { m.locals[x.local.value]; },
-          [&](const Load& x) { memory(x.memory, false); },
-          [&](const Atomic& x) { memory(x.memory, true); },
-          [&](const UniformLoad& x) { memory(x.memory, false); },
-          [&](const Call& x) {
-            for (const Arg& arg : d_.p.arguments(x.args))
-              if (const Memory* at = std::get_if<Memory>(&arg)) memory(*at, true);
-          },
-          [](const auto&) {});
-    });
-  }
-  return m;
+StmtId Folder::name_group(ExprId number) {
+  const LocalId from = from_.valid() ? from_ : first_;
+  const LocalId by = from_.valid() ? by_ : stride_;
+  return d_.let(now_.group, d_.binary(BinaryOp::Add, d_.ref(from),
+                                      d_.binary(BinaryOp::Mul, number, d_.ref(by))));
 }
 
-bool Folder::assigns_first(std::span<const StmtId> items, LocalId local) const {
-  for (const StmtId id : items) {
-    const Mentioned mentioned = mentioned_in({&id, 1});
-    if (!mentioned.locals.contains(local.value)) continue;
-    const auto* assign = std::get_if<Assign>(&d_.p[id]);
-    if (assign == nullptr || assign->op || !(assign->local == local)) return false;
-    bool reads = false;
-    for_each_expr(d_.p, assign->value, [&](ExprId e) {
-      const auto* ref = std::get_if<LocalRef>(&d_.p[e]);
-      reads = reads || (ref != nullptr && ref->local == local);
-    });
-    return !reads;
-  }
-  return false;
-}
-
-void Folder::turn(std::span<const StmtId> items, std::optional<uint32_t> written,
+void Folder::turn(uint32_t piece, std::span<const StmtId> items, std::optional<uint32_t> written,
                   std::map<uint32_t, LocalId>& before, StmtList& outside, StmtList& out) {
   in_turn_ = true;
-  uses_lane_ = false;
   const Mentioned mentioned = mentioned_in(items);
   StmtList restored;
   StmtList saved;
@@ -312,8 +336,12 @@ void Folder::turn(std::span<const StmtId> items, std::optional<uint32_t> written
         }
         break;
       case Home::Slot:
-        if (!u.declared && !assigns_first(items, local)) load_slot(local, written, restored);
-        if (u.written && !mutated(Mutation::FoldNotSaved)) save_slot(local, written, saved);
+        // Without a slot there is no earlier value.
+        if (view_.waits.contains(i) && view_.values.at(piece).read.contains(i))
+          load_slot(local, written, restored);
+        if (u.written && view_.needed_after.at(piece).contains(i) &&
+            !mutated(Mutation::FoldNotSaved))
+          save_slot(local, written, saved);
         break;
       case Home::Inside:
       case Home::Loop: break;

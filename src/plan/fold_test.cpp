@@ -42,26 +42,17 @@ TEST(Fold, WithoutState) {
     for n in 0 .. 9 { a[i] += level; level += n; barrier grid; level += 1; })"),
             R"(
 var level : u32 = 0u32;
-for turn in 0u32 .. turns {
-  let turn_group : u32 = first + turn * stride;
-  var turn_wid : u32 = turn_group;
-  if !is_row {
-    turn_wid = turn_group % num;
-  }
-  let turn_gid : u32 = turn_wid * 4u32 + lid.x;
-  let i : u32 = turn_gid;
-}
 level = 0;
 for n in 0 .. 9 {
-  for turn_2 in 0u32 .. turns {
-    let turn_group_2 : u32 = first + turn_2 * stride;
-    var turn_wid_2 : u32 = turn_group_2;
+  for turn in 0u32 .. turns {
+    let turn_group : u32 = first + turn * stride;
+    var turn_wid : u32 = turn_group;
     if !is_row {
-      turn_wid_2 = turn_group_2 % num;
+      turn_wid = turn_group % num;
     }
-    let turn_gid_2 : u32 = turn_wid_2 * 4u32 + lid.x;
-    let i_2 : u32 = turn_gid_2;
-    a[i_2] += level;
+    let turn_gid : u32 = turn_wid * 4u32 + lid.x;
+    let i : u32 = turn_gid;
+    a[i] += level;
   }
   level += n;
   barrier grid;
@@ -214,6 +205,7 @@ TEST(Fold, EndedLanes) {
             R"(
 var live : bool = false;
 var meeting_round : u32 = 0u32;
+let first_lane : bool = first == 0u32 && lid.x % 4u32 == 0u32;
 for turn in 0u32 .. turns {
   let turn_group : u32 = first + turn * stride;
   let in_group : u32 = lid.x % 4u32;
@@ -239,11 +231,10 @@ for turn in 0u32 .. turns {
       atomic_store(meeting[0u32 + meeting_round], 1u32);
     }
   }
-  if lane == 0u32 {
-    atomic_store(meeting[0u32 + select(meeting_round == 2u32, 0u32, meeting_round + 1u32)],
-        0u32);
-  }
   turn_slot[turn_lane] = live;
+}
+if first_lane {
+  atomic_store(meeting[0u32 + select(meeting_round == 2u32, 0u32, meeting_round + 1u32)], 0u32);
 }
 barrier grid;
 if meeting[0u32 + meeting_round] == 0u32 {
@@ -269,6 +260,187 @@ for turn_2 in 0u32 .. turns {
       atomic_store(control[0u32], 1u32);
     }
   }
+}
+)");
+}
+
+// Between two barriers there is one loop of turns: the end of a trip and the beginning of the next.
+// What is not needed after it is in no slot, and what a trip's number tells is computed again.
+TEST(Fold, JoinedTrips) {
+  EXPECT_EQ(turns(R"(
+    var x = a[gid.x];
+    var y = 0;
+    for n in 0 .. len(d) step 2 {
+      let at = n + gid.x;
+      x += y;
+      a[at] = x;
+      barrier grid;
+      y = a[at + 1];
+    }
+    a[gid.x] = x;)",
+                  {.row = true}),
+            R"(
+var x : u32 = 0u32;
+var y : u32 = 0u32;
+var next_n : u32 = 0u32;
+var n : u32 = 0u32;
+var end_n : u32 = 0u32;
+for turn in 0u32 .. turns {
+  let turn_group : u32 = first + turn * stride;
+  var turn_wid : u32 = turn_group;
+  let turn_gid : u32 = turn_wid * 4u32 + lid.x;
+  let turn_lane : u32 = turn_group * 4u32 + lid.x;
+  x = a[turn_gid];
+  y = 0;
+  next_n = 0;
+  end_n = len(d);
+  if next_n < end_n {
+    let at : u32 = next_n + turn_gid;
+    x += y;
+    a[at] = x;
+  }
+  turn_slot[turn_lane] = x;
+}
+while next_n < end_n {
+  n = next_n;
+  barrier grid;
+  next_n = select(end_n - next_n > 2u32, next_n + 2u32, end_n);
+  for turn_2 in 0u32 .. turns {
+    let turn_group_2 : u32 = first + turn_2 * stride;
+    var turn_wid_2 : u32 = turn_group_2;
+    let turn_gid_2 : u32 = turn_wid_2 * 4u32 + lid.x;
+    let turn_lane_2 : u32 = turn_group_2 * 4u32 + lid.x;
+    x = turn_slot[turn_lane_2];
+    let at_2 : u32 = n + turn_gid_2;
+    y = a[at_2 + 1];
+    if next_n < end_n {
+      let at_3 : u32 = next_n + turn_gid_2;
+      x += y;
+      a[at_3] = x;
+    }
+    turn_slot[turn_lane_2] = x;
+  }
+}
+for turn_3 in 0u32 .. turns {
+  let turn_group_3 : u32 = first + turn_3 * stride;
+  var turn_wid_3 : u32 = turn_group_3;
+  let turn_gid_3 : u32 = turn_wid_3 * 4u32 + lid.x;
+  let turn_lane_3 : u32 = turn_group_3 * 4u32 + lid.x;
+  x = turn_slot[turn_lane_3];
+  a[turn_gid_3] = x;
+}
+)");
+}
+
+// Turns go on statement by statement, those that are left over with a look at whether they exist.
+TEST(Fold, Interleaved) {
+  EXPECT_EQ(turns(R"(
+    for n in 0 .. 9 {
+      if gid.x < len(d) && d[gid.x] == n { a[gid.x] = n; }
+      barrier grid;
+    })",
+                  {.row = true, .interleaved = 2}),
+            R"(
+var backwards : bool = false;
+for n in 0 .. 9 {
+  let from : u32 = select(backwards, first + (turns - 1u32) * stride, first);
+  let by : u32 = select(backwards, 0u32 - stride, stride);
+  let whole : u32 = turns - turns % 2u32;
+  for turn in 0u32 .. whole step 2u32 {
+    let turn_group : u32 = from + (turn + 0u32) * by;
+    var turn_wid : u32 = turn_group;
+    let turn_gid : u32 = turn_wid * 4u32 + lid.x;
+    let turn_group_2 : u32 = from + (turn + 1u32) * by;
+    var turn_wid_2 : u32 = turn_group_2;
+    let turn_gid_2 : u32 = turn_wid_2 * 4u32 + lid.x;
+    let early : u32 = d[turn_gid];
+    let early_2 : u32 = d[turn_gid_2];
+    if turn_gid < len(d) && early == n {
+      a[turn_gid] = n;
+    }
+    if turn_gid_2 < len(d) && early_2 == n {
+      a[turn_gid_2] = n;
+    }
+  }
+  if whole < turns {
+    let turn_group_3 : u32 = from + (whole + 0u32) * by;
+    var turn_wid_3 : u32 = turn_group_3;
+    let turn_gid_3 : u32 = turn_wid_3 * 4u32 + lid.x;
+    let active : bool = turns - whole > 1u32;
+    let turn_group_4 : u32 = from + (whole + select(active, 1u32, 0u32)) * by;
+    var turn_wid_4 : u32 = turn_group_4;
+    let turn_gid_4 : u32 = turn_wid_4 * 4u32 + lid.x;
+    let early_3 : u32 = d[turn_gid_3];
+    let early_4 : u32 = d[turn_gid_4];
+    if turn_gid_3 < len(d) && early_3 == n {
+      a[turn_gid_3] = n;
+    }
+    if active {
+      if turn_gid_4 < len(d) && early_4 == n {
+        a[turn_gid_4] = n;
+      }
+    }
+  }
+  backwards = !backwards;
+  barrier grid;
+}
+)");
+}
+
+// The state of a few turns is in registers that have no other name.
+TEST(Fold, InterleavedInRegisters) {
+  EXPECT_EQ(turns(R"(
+    var x = a[gid.x];
+    barrier grid;
+    x += a[gid.x + 1];
+    barrier grid;
+    a[gid.x] = x;)",
+                  {.turns = 2, .row = true, .interleaved = 2}),
+            R"(
+var x : u32 = 0u32;
+var x_2 : u32 = 0u32;
+var x_3 : u32 = 0u32;
+{
+  let turn_group : u32 = first + 0u32 * stride;
+  var turn_wid : u32 = turn_group;
+  let turn_gid : u32 = turn_wid * 4u32 + lid.x;
+  let active : bool = turns > 1u32;
+  let turn_group_2 : u32 = first + select(active, 1u32, 0u32) * stride;
+  var turn_wid_2 : u32 = turn_group_2;
+  let turn_gid_2 : u32 = turn_wid_2 * 4u32 + lid.x;
+  let early : u32 = a[turn_gid];
+  let early_2 : u32 = a[turn_gid_2];
+  x_2 = early;
+  x_3 = early_2;
+}
+barrier grid;
+{
+  let turn_group_3 : u32 = first + 0u32 * stride;
+  var turn_wid_3 : u32 = turn_group_3;
+  let turn_gid_3 : u32 = turn_wid_3 * 4u32 + lid.x;
+  let active_2 : bool = turns > 1u32;
+  let turn_group_4 : u32 = first + select(active_2, 1u32, 0u32) * stride;
+  var turn_wid_4 : u32 = turn_group_4;
+  let turn_gid_4 : u32 = turn_wid_4 * 4u32 + lid.x;
+  let early_3 : u32 = a[turn_gid_3 + 1];
+  let early_4 : u32 = a[turn_gid_4 + 1];
+  x_2 += early_3;
+  x_3 += early_4;
+}
+barrier grid;
+{
+  let turn_group_5 : u32 = first + 0u32 * stride;
+  var turn_wid_5 : u32 = turn_group_5;
+  let turn_gid_5 : u32 = turn_wid_5 * 4u32 + lid.x;
+  x = x_2;
+  a[turn_gid_5] = x;
+}
+if 1u32 < turns {
+  let turn_group_6 : u32 = first + 1u32 * stride;
+  var turn_wid_6 : u32 = turn_group_6;
+  let turn_gid_6 : u32 = turn_wid_6 * 4u32 + lid.x;
+  x = x_3;
+  a[turn_gid_6] = x;
 }
 )");
 }

@@ -14,7 +14,7 @@ using namespace ir;
 
 void Folder::declare_again(LocalId local, std::set<uint32_t>& declared, StmtList& out) {
   if (!declared.insert(local.value).second) return;
-  const ExprId value = uses_.at(local.value).value;
+  const ExprId value = view_.uses.at(local.value).value;
   std::vector<LocalId> needed;
   for_each_expr(d_.p, value, [&](ExprId e) {
     if (const auto* ref = std::get_if<LocalRef>(&d_.p[e])) needed.push_back(ref->local);
@@ -25,44 +25,51 @@ void Folder::declare_again(LocalId local, std::set<uint32_t>& declared, StmtList
   rewrite(d_.stmt(Let{local, value}, d_.p.loc(local), d_.level_of(local)), out);
 }
 
-ExprId Folder::slot_index(LocalId element) {
-  uses_lane_ = true;
-  if (!element.valid()) return d_.ref(lane_);
+// Of a value among those of its lane, or of an element of an array.
+ExprId Folder::slot_index(const SlotPlace& slot, LocalId element) {
+  now_.uses_lane = true;
+  const ExprId lane = d_.ref(now_.lane);
+  if (slot.width == 1) return lane;
   const Type type = wide_index_ ? Type::U64 : Type::U32;
+  const auto place = [&](ExprId row, ExprId rows, ExprId in_row) {
+    return d_.binary(BinaryOp::Add, d_.binary(BinaryOp::Mul, d_.cast(type, row), rows), in_row);
+  };
+  if (slot.width != 0)
+    return place(lane, d_.number(slot.width, type), d_.number(slot.element, type));
   const ExprId lanes = d_.binary(BinaryOp::Mul, d_.ref(groups_), d_.number(d_.lanes_per_group()));
-  return d_.binary(BinaryOp::Add,
-                   d_.binary(BinaryOp::Mul, d_.cast(type, d_.ref(element)), d_.cast(type, lanes)),
-                   d_.cast(type, d_.ref(lane_)));
+  return place(d_.ref(element), d_.cast(type, lanes), d_.cast(type, lane));
+}
+
+ExprId Folder::in_slot(LocalId local, LocalId element) {
+  const SlotPlace& slot = slots_.at(local.value);
+  return d_.load(Memory::of(slot.buffer), slot_index(slot, element), true);
+}
+
+StmtId Folder::to_slot(LocalId local, ExprId value, LocalId element) {
+  const SlotPlace& slot = slots_.at(local.value);
+  return d_.store(Memory::of(slot.buffer), slot_index(slot, element), value);
 }
 
 void Folder::load_slot(LocalId local, std::optional<uint32_t> written, StmtList& out) {
-  if (written) {
+  if (written)
     out.push_back(d_.assign(local, d_.ref(kept_.at(local.value)[*written])));
-    return;
-  }
-  const Memory slot = Memory::of(slots_.at(local.value));
-  if (d_.c.array_counts[local.index()] == 0) {
-    out.push_back(d_.assign(local, d_.load(slot, slot_index({}), true)));
-    return;
-  }
-  out.push_back(d_.over_array(local, [&](LocalId k) {
-    return StmtList{d_.store(Memory::of(local), d_.ref(k), d_.load(slot, slot_index(k), true))};
-  }));
+  else if (d_.c.array_counts[local.index()] == 0)
+    out.push_back(d_.assign(local, in_slot(local)));
+  else
+    out.push_back(d_.over_array(local, [&](LocalId k) {
+      return StmtList{d_.store(Memory::of(local), d_.ref(k), in_slot(local, k))};
+    }));
 }
 
 void Folder::save_slot(LocalId local, std::optional<uint32_t> written, StmtList& out) {
-  if (written) {
+  if (written)
     out.push_back(d_.assign(kept_.at(local.value)[*written], d_.ref(local)));
-    return;
-  }
-  const Memory slot = Memory::of(slots_.at(local.value));
-  if (d_.c.array_counts[local.index()] == 0) {
-    out.push_back(d_.store(slot, slot_index({}), d_.ref(local)));
-    return;
-  }
-  out.push_back(d_.over_array(local, [&](LocalId k) {
-    return StmtList{d_.store(slot, slot_index(k), d_.load(Memory::of(local), d_.ref(k), true))};
-  }));
+  else if (d_.c.array_counts[local.index()] == 0)
+    out.push_back(to_slot(local, d_.ref(local)));
+  else
+    out.push_back(d_.over_array(local, [&](LocalId k) {
+      return StmtList{to_slot(local, d_.load(Memory::of(local), d_.ref(k), true), k)};
+    }));
 }
 
 // All lanes of the workgroup, each its share of the elements.
@@ -83,7 +90,7 @@ void Folder::copy_shared(BufferId buffer, bool save, StmtList& out) {
   const Type type = wide_index_ ? Type::U64 : Type::U32;
   const ExprId place =
       d_.binary(BinaryOp::Add,
-                d_.binary(BinaryOp::Mul, d_.cast(type, d_.ref(group_)), d_.number(count, type)),
+                d_.binary(BinaryOp::Mul, d_.cast(type, d_.ref(now_.group)), d_.number(count, type)),
                 d_.cast(type, d_.ref(i)));
   const Memory from = Memory::of(save ? buffer : kept);
   const Memory to = Memory::of(save ? kept : buffer);
@@ -104,53 +111,55 @@ StmtList Folder::ids() {
   const auto add = [&](LocalId local, ExprId value) { out.push_back(d_.let(local, value)); };
   const auto workgroup = [&](uint32_t axis) { return d_.number(size_[axis]); };
   for (uint32_t axis = 0; axis < 3; ++axis) {
-    if (!gid_[axis].used) continue;
-    wid_[axis].used = true;
-    if (together_ != 1) lid_[axis].used = true;
+    if (!now_.gid[axis].used) continue;
+    now_.wid[axis].used = true;
+    if (together_ != 1) now_.lid[axis].used = true;
   }
   if (together_ != 1) {
-    add(in_group_,
+    add(now_.in_group,
         d_.binary(BinaryOp::Rem, d_.builtin(Builtin::Lid), d_.number(d_.lanes_per_group())));
     const bool row = size_[1] == 1 && size_[2] == 1;
-    if (lid_[0].used)
-      add(lid_[0].local,
-          row ? d_.ref(in_group_) : d_.binary(BinaryOp::Rem, d_.ref(in_group_), workgroup(0)));
-    if (lid_[1].used)
-      add(lid_[1].local,
-          d_.binary(BinaryOp::Rem, d_.binary(BinaryOp::Div, d_.ref(in_group_), workgroup(0)),
+    if (now_.lid[0].used)
+      add(now_.lid[0].local, row ? d_.ref(now_.in_group)
+                                 : d_.binary(BinaryOp::Rem, d_.ref(now_.in_group), workgroup(0)));
+    if (now_.lid[1].used)
+      add(now_.lid[1].local,
+          d_.binary(BinaryOp::Rem, d_.binary(BinaryOp::Div, d_.ref(now_.in_group), workgroup(0)),
                     workgroup(1)));
-    if (lid_[2].used)
-      add(lid_[2].local,
-          d_.binary(BinaryOp::Div, d_.ref(in_group_), d_.number(size_[0] * size_[1])));
+    if (now_.lid[2].used)
+      add(now_.lid[2].local,
+          d_.binary(BinaryOp::Div, d_.ref(now_.in_group), d_.number(size_[0] * size_[1])));
   }
   // Divisions only where the grid has several rows.
   StmtList split;
-  const auto row_of = [&] { return d_.binary(BinaryOp::Div, d_.ref(group_), d_.ref(num_[0])); };
+  const auto row_of = [&] { return d_.binary(BinaryOp::Div, d_.ref(now_.group), d_.ref(num_[0])); };
   for (uint32_t axis = 0; axis < 3; ++axis) {
-    if (!wid_[axis].used) continue;
-    add(wid_[axis].local, axis == 0 ? d_.ref(group_) : d_.number(0));
-    const ExprId value = axis == 0   ? d_.binary(BinaryOp::Rem, d_.ref(group_), d_.ref(num_[0]))
+    if (!now_.wid[axis].used) continue;
+    add(now_.wid[axis].local, axis == 0 ? d_.ref(now_.group) : d_.number(0));
+    const ExprId value = axis == 0   ? d_.binary(BinaryOp::Rem, d_.ref(now_.group), d_.ref(num_[0]))
                          : axis == 1 ? d_.binary(BinaryOp::Rem, row_of(), d_.ref(num_[1]))
                                      : d_.binary(BinaryOp::Div, row_of(), d_.ref(num_[1]));
-    split.push_back(d_.assign(wid_[axis].local, value));
+    split.push_back(d_.assign(now_.wid[axis].local, value));
   }
   if (!split.empty() && !row_) out.push_back(d_.when(d_.negate(d_.ref(is_row_)), split));
   for (uint32_t axis = 0; axis < 3; ++axis) {
-    if (!gid_[axis].used) continue;
-    const ExprId lid = together_ == 1 ? d_.builtin(Builtin::Lid, axis) : d_.ref(lid_[axis].local);
-    const ExprId base = d_.binary(BinaryOp::Mul, d_.ref(wid_[axis].local), workgroup(axis));
-    add(gid_[axis].local, d_.binary(BinaryOp::Add, base, lid));
+    if (!now_.gid[axis].used) continue;
+    const ExprId lid =
+        together_ == 1 ? d_.builtin(Builtin::Lid, axis) : d_.ref(now_.lid[axis].local);
+    const ExprId base = d_.binary(BinaryOp::Mul, d_.ref(now_.wid[axis].local), workgroup(axis));
+    add(now_.gid[axis].local, d_.binary(BinaryOp::Add, base, lid));
   }
-  if (uses_lane_)
-    add(lane_, d_.binary(BinaryOp::Add,
-                         d_.binary(BinaryOp::Mul, d_.ref(group_), d_.number(d_.lanes_per_group())),
-                         together_ == 1 ? d_.lane_in_group() : d_.ref(in_group_)));
+  if (now_.uses_lane)
+    add(now_.lane,
+        d_.binary(BinaryOp::Add,
+                  d_.binary(BinaryOp::Mul, d_.ref(now_.group), d_.number(d_.lanes_per_group())),
+                  together_ == 1 ? d_.lane_in_group() : d_.ref(now_.in_group)));
   return out;
 }
 
 LocalId Folder::named(LocalId local) const {
-  const auto found = names_.find(local.value);
-  return found == names_.end() ? local : found->second;
+  const auto found = now_.names.find(local.value);
+  return found == now_.names.end() ? local : found->second;
 }
 
 Memory Folder::named(Memory memory) const {
@@ -158,10 +167,12 @@ Memory Folder::named(Memory memory) const {
 }
 
 void Folder::declare(LocalId local) {
-  if (!declared_.insert(local.value).second) names_[local.value] = d_.copy_of(local);
+  if (!declared_.insert(local.value).second) now_.names[local.value] = d_.copy_of(local);
 }
 
 ExprId Folder::rewrite(ExprId id) {
+  if (const auto early = now_.early.find(id.value); early != now_.early.end())
+    return d_.ref(early->second);
   if (const auto* ref = std::get_if<LocalRef>(&d_.p[id])) {
     const LocalId local = named(ref->local);
     return local == ref->local ? id : d_.ref(local);
@@ -173,9 +184,9 @@ ExprId Folder::rewrite(ExprId id) {
     };
     switch (b->builtin) {
       case Builtin::NumWorkgroups: return d_.ref(num_[b->axis]);
-      case Builtin::Wid: return of(wid_[b->axis]);
-      case Builtin::Gid: return of(gid_[b->axis]);
-      case Builtin::Lid: return together_ == 1 ? id : of(lid_[b->axis]);
+      case Builtin::Wid: return of(now_.wid[b->axis]);
+      case Builtin::Gid: return of(now_.gid[b->axis]);
+      case Builtin::Lid: return together_ == 1 ? id : of(now_.lid[b->axis]);
       case Builtin::WorkgroupSize: return together_ == 1 ? id : d_.number(size_[b->axis]);
       default: return id;
     }
@@ -240,13 +251,13 @@ void Folder::rewrite(StmtId id, StmtList& out) {
   std::vector<ExprId> operands;
   const auto* let = std::get_if<Let>(&s);
   if (let != nullptr && let->local == lane_of_source_ && in_turn_) {
-    uses_lane_ = true;
-    operands = {d_.ref(lane_)};
+    now_.uses_lane = true;
+    operands = {d_.ref(now_.lane)};
   } else {
     for (const ExprId e : d_.operands(id)) operands.push_back(rewrite(e));
   }
   if (let != nullptr && outside(let->local)) {
-    out.push_back(d_.stmt(Assign{let->local, std::nullopt, operands[0]}, d_.p.loc(id),
+    out.push_back(d_.stmt(Assign{named(let->local), std::nullopt, operands[0]}, d_.p.loc(id),
                           d_.c.flow_levels[id.index()]));
     return;
   }

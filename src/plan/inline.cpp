@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/match.hpp"
+#include "plan/copier.hpp"
 #include "plan/exits.hpp"
 #include "plan/hoist.hpp"
 #include "plan/passes.hpp"
@@ -16,82 +16,15 @@ using namespace ir;
 namespace {
 
 // A copy of a function's body: locals and tags of its own, memories for buffer parameters.
-class BodyCopier {
+class BodyCopier : public Copier {
  public:
   BodyCopier(Draft& d, std::map<uint32_t, Memory> memories)
-      : d_(d), memories_(std::move(memories)) {}
+      : Copier(d), memories_(std::move(memories)) {}
 
-  LocalId local(LocalId id) {
+  LocalId local(LocalId id) override {
     const auto [it, fresh] = locals_.try_emplace(id.value, LocalId{});
     if (fresh) it->second = d_.copy_of(id);
     return it->second;
-  }
-
-  Memory memory(Memory m) {
-    if (m.kind != Memory::Kind::Local) return m;
-    if (const auto it = memories_.find(m.index); it != memories_.end()) return it->second;
-    return Memory::of(local(m.local()));
-  }
-
-  ExprId expr(ExprId id) {
-    std::vector<ExprId> operands;
-    for (const ExprId e : d_.operands(id)) operands.push_back(expr(e));
-    const ExprId copy = d_.with_operands(id, operands);
-    Expr e = d_.p[copy];
-    match(
-        e, [&](LocalRef& x) { x.local = local(x.local); },
-        [&](Len& x) { x.memory = memory(x.memory); }, [&](Load& x) { x.memory = memory(x.memory); },
-        [&](Atomic& x) { x.memory = memory(x.memory); },
-        [&](UniformLoad& x) { x.memory = memory(x.memory); },
-        [&](Call& x) {
-          const auto old = d_.p.arguments(x.args);
-          std::vector<Arg> args(old.begin(), old.end());
-          for (Arg& arg : args)
-            if (Memory* m = std::get_if<Memory>(&arg)) *m = memory(*m);
-          x.args = d_.p.add_args(args);
-        },
-        [](auto&) {});
-    d_.p.exprs[copy.index()] = std::move(e);
-    return copy;
-  }
-
-  StmtList block(Block b) {
-    const auto items = d_.p.items(b);
-    const StmtList given(items.begin(), items.end());
-    StmtList list;
-    for (const StmtId id : given) list.push_back(stmt(id));
-    return list;
-  }
-
-  StmtId stmt(StmtId id) {
-    std::vector<ExprId> operands;
-    for (const ExprId e : d_.operands(id)) operands.push_back(expr(e));
-    const StmtId copy =
-        d_.map_blocks(d_.with_operands(id, operands), [&](Block b) { return block(b); });
-    Stmt s = d_.p[copy];
-    match(
-        s, [&](Let& x) { x.local = local(x.local); },
-        [&](DeclareArray& x) { x.local = local(x.local); },
-        [&](Assign& x) { x.local = local(x.local); },
-        [&](Store& x) { x.memory = memory(x.memory); },
-        [&](For& x) { x.variable = local(x.variable); },
-        [&](Fixpoint& x) {
-          const auto old = d_.p.memories(x.buffers);
-          std::vector<Memory> list(old.begin(), old.end());
-          for (Memory& m : list) m = memory(m);
-          x.buffers = d_.p.add_memories(list);
-        },
-        [&](AsyncCopy& x) {
-          x.dst = memory(x.dst);
-          x.src = memory(x.src);
-        },
-        [&](Collective& x) {
-          x.src = memory(x.src);
-          if (x.dst.valid()) x.dst = memory(x.dst);
-        },
-        [&](Trap& x) { x.tag = tag(x.tag); }, [&](Resume& x) { x.tag = tag(x.tag); }, [](auto&) {});
-    d_.p.stmts[copy.index()] = std::move(s);
-    return copy;
   }
 
   // Tags with a resume in this function are its own.
@@ -108,12 +41,15 @@ class BodyCopier {
 
  private:
   static constexpr uint32_t kNoTag = ~uint32_t{0};
-  uint16_t tag(uint16_t t) const {
+  Memory memory(Memory m) override {
+    const auto it = m.kind == Memory::Kind::Local ? memories_.find(m.index) : memories_.end();
+    return it != memories_.end() ? it->second : Copier::memory(m);
+  }
+  [[nodiscard]] uint16_t tag(uint16_t t) const override {
     const auto it = tags_.find(t);
     return it == tags_.end() ? t : static_cast<uint16_t>(it->second);
   }
 
-  Draft& d_;
   std::map<uint32_t, Memory> memories_;  // by LocalId of a buffer parameter
   std::map<uint32_t, LocalId> locals_;
   std::map<uint16_t, uint32_t> tags_;

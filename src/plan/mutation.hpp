@@ -33,7 +33,8 @@ namespace vyre::plan {
   X(NativeNoVote) X(NativeNoResync) X(NativeGuardUniform) X(NativeWalkEveryLoop)                  \
   X(NativeNoGridResync) X(NativeStopAtInternal) X(NativeSnapshotOnce) X(NativeEndedSubgroup)      \
   /* several workgroups in a block */                                                             \
-  X(FoldUniformInPlace) X(FoldNotSaved)
+  X(FoldUniformInPlace) X(FoldNotSaved) X(FoldNeededInTripOnly) X(FoldTurnsTooMany)               \
+  X(FoldJoinedTooOften) X(FoldLaneZeroNever)
 // clang-format on
 
 enum class Mutation : uint8_t {

@@ -272,7 +272,7 @@ class Normaliser : private Hoister {
     body.push_back(d_.stmt(Let{s.variable, d_.ref(next)}, d_.p.loc(id), level_));
     const StmtList inner = list(given, jump ? &flags : nullptr);
     body.insert(body.end(), inner.begin(), inner.end());
-    StmtList advance = {d_.assign(next, after(next, end, step, type))};
+    StmtList advance = {d_.assign(next, d_.step(next, end, step))};
     if (mutated(Mutation::ContinueSkipsStep) && jump)
       body.push_back(d_.when(d_.negate(d_.ref(flags.skips)), advance));
     else
@@ -283,20 +283,6 @@ class Normaliser : private Hoister {
     ExprId more = d_.binary(BinaryOp::Lt, d_.ref(next), bound);
     if (leaves) more = d_.binary(BinaryOp::LogicalAnd, d_.negate(d_.ref(flags.left)), more);
     loop({}, more, body, d_.p.loc(id), out);
-  }
-
-  // next + step, or the end if that lies before it: the sum could overflow. Distances are unsigned,
-  // whatever the type.
-  ExprId after(LocalId next, LocalId end, uint64_t step, Type type) {
-    const ExprId sum = d_.binary(BinaryOp::Add, d_.ref(next), d_.number(step, type));
-    if (step == 1 || mutated(Mutation::StepOverflows)) return sum;
-    const Type distance = bits_of(type) == 64 ? Type::U64 : Type::U32;
-    const ExprId left =
-        d_.binary(BinaryOp::Sub, d_.cast(distance, d_.ref(end)), d_.cast(distance, d_.ref(next)));
-    IntrinsicCall select;
-    select.op = Intrinsic::Select;
-    select.args = {d_.binary(BinaryOp::Gt, left, d_.number(step, distance)), sum, d_.ref(end)};
-    return d_.expr(select, type);
   }
 
   const CutPoints& cuts_;

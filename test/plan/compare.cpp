@@ -20,7 +20,7 @@ using plan::Route;
 
 std::string to_string(const Way& way) {
   if (!way.device_id.empty()) return way.device_id + (way.checked ? ", checked" : "");
-  return fmt::format("{}{}{}{}{}{}, {} {}", plan::name_of(way.route),
+  return fmt::format("{}{}{}{}{}{}{}, {} {}", plan::name_of(way.route),
                      !way.device                  ? ""
                      : way.device->whole_programs ? " by the driver, whole"
                      : way.device->device_loops   ? " by the driver, with device loops"
@@ -29,6 +29,7 @@ std::string to_string(const Way& way) {
                      way.checked ? ", checked" : "",
                      way.together > 1 ? fmt::format(", {} together", way.together) : "",
                      way.turns > 0 ? fmt::format(", {} turns", way.turns) : "",
+                     way.interleaved > 1 ? fmt::format(", {} interleaved", way.interleaved) : "",
                      oracle::name_of(way.schedule), way.seed);
 }
 
@@ -42,9 +43,17 @@ std::vector<Way> all_ways() {
   }
   ways.push_back({.route = Route::Virtual, .checked = true});
   ways.push_back({.route = Route::Virtual, .together = 2});
+  ways.push_back({.route = Route::Virtual, .interleaved = 2});
   ways.push_back(
       {.route = Route::Virtual, .together = 3, .turns = 2, .schedule = oracle::Schedule::Random});
-  ways.push_back({.route = Route::Virtual, .turns = 3, .schedule = oracle::Schedule::Reversed});
+  ways.push_back({.route = Route::Virtual,
+                  .turns = 3,
+                  .interleaved = 4,
+                  .schedule = oracle::Schedule::Reversed});
+  ways.push_back({.route = Route::Virtual,
+                  .together = 2,
+                  .interleaved = 4,
+                  .schedule = oracle::Schedule::Random});
   return ways;
 }
 
@@ -102,7 +111,7 @@ std::optional<Fault> find_fault(const check::CheckedProgram& checked,
                                 const std::optional<check::Axes>& grid,
                                 const std::vector<Way>& ways) {
   std::map<std::tuple<oracle::Schedule, uint64_t, bool, uint32_t>, Ran> sources;
-  std::map<std::tuple<Route, bool, uint32_t, uint32_t>, Result<plan::Plan>> plans;
+  std::map<std::tuple<Route, bool, uint32_t, uint32_t, uint32_t>, Result<plan::Plan>> plans;
   const std::vector<std::span<const std::byte>> spans(inputs.begin(), inputs.end());
   const auto launch = check::resolve_launch(checked, {.inputs = spans, .grid = grid});
   const uint64_t groups = launch ? launch->workgroups() : 1;
@@ -145,7 +154,7 @@ std::optional<Fault> find_fault(const check::CheckedProgram& checked,
     const auto together =
         static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(way.together, groups)));
     const bool row = way.turns != 0 && launch && launch->grid[1] == 1 && launch->grid[2] == 1;
-    const std::tuple plan_key(way.route, way.checked, together, way.turns);
+    const std::tuple plan_key(way.route, way.checked, together, way.turns, way.interleaved);
     auto plan = plans.find(plan_key);
     if (plan == plans.end())
       plan = plans
@@ -153,7 +162,8 @@ std::optional<Fault> find_fault(const check::CheckedProgram& checked,
                                                               .checked = way.checked,
                                                               .together = together,
                                                               .turns = way.turns,
-                                                              .row = row}))
+                                                              .row = row,
+                                                              .interleaved = way.interleaved}))
                  .first;
     if (!plan->second) return Fault{way, "no plan: " + vyre::to_string(plan->second.error())};
     options.workgroup_phases = way.workgroup_phases;

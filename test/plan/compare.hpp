@@ -20,9 +20,11 @@ struct Way {
   std::string device_id = {};  // or on this device of the registry
   bool workgroup_phases = false;
   bool checked = false;
-  // Virtual route: at most so many workgroups side by side, and so many turns.
+  // Virtual route: at most so many workgroups side by side, so many turns, and so many of them
+  // statement by statement.
   uint32_t together = 1;
   uint32_t turns = 0;
+  uint32_t interleaved = 1;
   oracle::Schedule schedule = oracle::Schedule::Forward;
   uint64_t seed = 1;
 };

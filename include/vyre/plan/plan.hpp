@@ -127,6 +127,7 @@ struct Segment {
   // each. The program's workgroup is that of the launch.
   uint32_t folds = 0;
   uint32_t turns = 0;                // not 0: no more than so many, with all state in registers
+  uint32_t kept_words = 0;           // of a lane, in memory from turn to turn
   std::vector<std::string> regions;  // of its statements, in source order
   std::vector<Crossing> crossings;   // in source order
   uint32_t first_line = 0, last_line = 0;  // of its statements in the source; 0: unknown
@@ -237,10 +238,12 @@ struct PlanOptions {
   std::optional<check::Axes> workgroup = {};
   // Virtual route: workgroups that a block should run side by side, where their lanes do not meet;
   // turns that are enough, if the state of so many fits in registers (0: any number); whether the
-  // grid has workgroups along x only.
+  // grid has workgroups along x only; turns that go on statement by statement, so that loads of one
+  // do not wait for those of another.
   uint32_t together = 1;
   uint32_t turns = 0;
   bool row = false;
+  uint32_t interleaved = 1;
 };
 
 // Fails if asked for a native route in checked mode (Unsupported), or if the segments together

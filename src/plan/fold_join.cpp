@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/fold_join.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/match.hpp"
+#include "plan/copier.hpp"
+#include "plan/mutation.hpp"
+
+namespace vyre::plan {
+
+using namespace ir;
+
+namespace {
+
+bool jumps_out(const Draft& d, StmtId id) {
+  const Stmt& s = d.p[id];
+  if (std::holds_alternative<Break>(s) || std::holds_alternative<Continue>(s)) return true;
+  if (std::holds_alternative<For>(s) || std::holds_alternative<While>(s)) return false;
+  bool found = false;
+  for_each_block(s, [&](Block b) {
+    for (const StmtId inner : d.p.items(b)) found = found || jumps_out(d, inner);
+  });
+  return found;
+}
+
+// With other names for some locals.
+class Renamer : public Copier {
+ public:
+  Renamer(Draft& d, std::map<uint32_t, LocalId> names) : Copier(d), names_(std::move(names)) {}
+
+ private:
+  LocalId local(LocalId id) override {
+    const auto found = names_.find(id.value);
+    return found == names_.end() ? id : found->second;
+  }
+
+  std::map<uint32_t, LocalId> names_;
+};
+
+class Joiner {
+ public:
+  Joiner(Draft& d, const std::set<uint32_t>& among) : d_(d), among_(among) {}
+
+  StmtList list(std::span<const StmtId> items) {
+    StmtList out;
+    for (const StmtId id : StmtList(items.begin(), items.end())) {
+      if (!stands_around(d_, id)) {
+        out.push_back(id);
+        continue;
+      }
+      const Stmt s = d_.p[id];
+      // As in the folder: every local has a name of its own, so blocks need not be kept.
+      const auto* nested = std::get_if<Nested>(&s);
+      const auto* region = std::get_if<Region>(&s);
+      if (nested != nullptr || region != nullptr) {
+        const StmtList inner = list(d_.p.items(nested != nullptr ? nested->body : region->body));
+        out.insert(out.end(), inner.begin(), inner.end());
+        continue;
+      }
+      const StmtId copy = d_.map_blocks(id, [&](Block b) { return list(d_.p.items(b)); });
+      const bool is_loop = std::holds_alternative<For>(s) || std::holds_alternative<While>(s);
+      const uint32_t number = is_loop ? loops_++ : 0;
+      if (is_loop && (among_.empty() || among_.contains(number)) && loop(copy, out))
+        joined.insert(number);
+      else
+        out.push_back(copy);
+    }
+    return out;
+  }
+
+  std::set<uint32_t> joined;
+  std::set<uint32_t> steady;
+
+ private:
+  // A trip: what comes before everything around barriers, that, and what comes after it.
+  struct Trip {
+    StmtList begin, middle, end;
+    StmtList values = {};  // of `begin`: what the rest can compute from the number of the trip
+  };
+
+  [[nodiscard]] static bool has_continue(const Draft& d, std::span<const StmtId> items) {
+    return std::ranges::any_of(items, [&](StmtId id) {
+      const Stmt& s = d.p[id];
+      if (std::holds_alternative<Continue>(s)) return true;
+      if (std::holds_alternative<For>(s) || std::holds_alternative<While>(s)) return false;
+      bool found = false;
+      for_each_block(s, [&](Block b) { found = found || has_continue(d, d.p.items(b)); });
+      return found;
+    });
+  }
+
+  // What is the same in all lanes is computed once and needs no turns.
+  [[nodiscard]] bool has_turns(const StmtList& items) const {
+    return std::ranges::any_of(items, [&](StmtId id) {
+      const auto* let = std::get_if<Let>(&d_.p[id]);
+      const auto* assign = std::get_if<Assign>(&d_.p[id]);
+      const LocalId local = let != nullptr      ? let->local
+                            : assign != nullptr ? assign->local
+                                                : LocalId{};
+      return !local.valid() || d_.level_of(local) != Level::Grid;
+    });
+  }
+
+  [[nodiscard]] Trip split(const StmtList& body) const {
+    const auto around = [&](StmtId id) { return stands_around(d_, id); };
+    const auto first = std::ranges::find_if(body, around);
+    auto last = body.end();
+    while (last != first && !around(*(last - 1))) --last;
+    return {.begin = {body.begin(), first}, .middle = {first, last}, .end = {last, body.end()}};
+  }
+
+  // Locals that are declared or mentioned.
+  [[nodiscard]] std::set<uint32_t> declared(const StmtList& items) const {
+    std::set<uint32_t> out;
+    for (const StmtId id : items)
+      for_each_stmt(d_.p, id, [&](StmtId s) {
+        match(
+            d_.p[s], [&](const Let& x) { out.insert(x.local.value); },
+            [&](const DeclareArray& x) { out.insert(x.local.value); },
+            [&](const For& x) { out.insert(x.variable.value); }, [](const auto&) {});
+      });
+    return out;
+  }
+  [[nodiscard]] std::set<uint32_t> mentioned(const StmtList& items) const {
+    std::set<uint32_t> out;
+    const auto memory = [&](Memory m) {
+      if (m.kind == Memory::Kind::Local) out.insert(m.index);
+    };
+    for (const StmtId id : items) {
+      for_each_stmt(d_.p, id, [&](StmtId s) {
+        match(
+            d_.p[s], [&](const Assign& x) { out.insert(x.local.value); },
+            [&](const Store& x) { memory(x.memory); }, [](const auto&) {});
+      });
+      for_each_expr_below(d_.p, id, [&](ExprId e) {
+        match(
+            d_.p[e], [&](const LocalRef& x) { out.insert(x.local.value); },
+            [&](const Len& x) { memory(x.memory); }, [&](const Load& x) { memory(x.memory); },
+            [&](const Atomic& x) { memory(x.memory); },
+            [&](const UniformLoad& x) { memory(x.memory); },
+            [&](const Call& x) {
+              for (const Arg& arg : d_.p.arguments(x.args))
+                if (const Memory* m = std::get_if<Memory>(&arg)) memory(*m);
+            },
+            [](const auto&) {});
+      });
+    }
+    return out;
+  }
+
+  // A value that every trip would compute again: it need not be in the loop.
+  [[nodiscard]] bool is_fixed(const Let& let, const std::set<uint32_t>& in_loop) const {
+    if (d_.p[let.local].kind != Local::Kind::Let || !is_stable(d_, let.value)) return false;
+    bool fixed = true;
+    for_each_expr(d_.p, let.value, [&](ExprId e) {
+      const auto* ref = std::get_if<LocalRef>(&d_.p[e]);
+      if (ref == nullptr) return;
+      const Local::Kind kind = d_.p[ref->local].kind;
+      fixed = fixed && (kind == Local::Kind::Let || kind == Local::Kind::For) &&
+              !in_loop.contains(ref->local.value);
+    });
+    return fixed;
+  }
+
+  bool loop(StmtId id, StmtList& out) {
+    const Stmt s = d_.p[id];
+    const auto* counted = std::get_if<For>(&s);
+    const auto items = d_.p.items(counted != nullptr ? counted->body : std::get<While>(s).body);
+    const StmtList body(items.begin(), items.end());
+    Trip trip = split(body);
+    uint32_t statements = 0;
+    for (const StmtId item : trip.begin) for_each_stmt(d_.p, item, [&](StmtId) { ++statements; });
+    constexpr uint32_t kMostStatements = 100;  // they are there twice then
+    bool stable = !(counted != nullptr && counted->unroll);
+    for_each_operand(d_.p, s, [&](ExprId e) { stable = stable && is_stable(d_, e); });
+    if (!stable || statements > kMostStatements || !has_turns(trip.begin) || !has_turns(trip.end) ||
+        has_continue(d_, body))
+      return false;
+
+    std::set<uint32_t> in_loop = declared(body);
+    if (counted != nullptr) in_loop.insert(counted->variable.value);
+    StmtList rest = trip.middle;
+    rest.insert(rest.end(), trip.end.begin(), trip.end.end());
+    const std::set<uint32_t> later = mentioned(rest);
+    // Values of a trip that are a function of its number are there twice as well.
+    if (counted != nullptr) {
+      std::set<uint32_t> unknown = in_loop;
+      unknown.erase(counted->variable.value);
+      for (const StmtId item : trip.begin) {
+        const auto* let = std::get_if<Let>(&d_.p[item]);
+        if (let == nullptr || !later.contains(let->local.value) || !is_fixed(*let, unknown))
+          continue;
+        unknown.erase(let->local.value);
+        if (!is_fixed(*let, in_loop)) trip.values.push_back(item);
+      }
+    }
+    StmtList fixed;
+    StmtList begin;
+    for (const StmtId item : trip.begin) {
+      const auto* let = std::get_if<Let>(&d_.p[item]);
+      if (let != nullptr && later.contains(let->local.value) && is_fixed(*let, in_loop)) {
+        in_loop.erase(let->local.value);
+        fixed.push_back(item);
+        continue;
+      }
+      begin.push_back(item);
+    }
+    // What goes on into the rest of the trip is set in two places.
+    std::set<uint32_t> own = declared(begin);
+    std::set<uint32_t> values = declared(trip.values);
+    for (StmtId& item : begin) {
+      const auto* let = std::get_if<Let>(&d_.p[item]);
+      if (let == nullptr || !later.contains(let->local.value) || values.contains(let->local.value))
+        continue;
+      own.erase(let->local.value);
+      const Assign assign{let->local, std::nullopt, let->value};
+      item = d_.stmt(assign, d_.p.loc(item), d_.c.flow_levels[item.index()]);
+    }
+    if (std::ranges::any_of(own,
+                            [&](uint32_t i) { return later.contains(i) && !values.contains(i); }))
+      return false;
+
+    out.insert(out.end(), fixed.begin(), fixed.end());
+    trip.begin = begin;
+    if (counted != nullptr)
+      join(*counted, trip, own, id, out);
+    else
+      join(std::get<While>(s), trip, own, id, out);
+    return true;
+  }
+
+  StmtId when(ExprId condition, const StmtList& then) {
+    return d_.stmt(If{condition, d_.block(then), d_.block({})}, {}, Level::Grid);
+  }
+  StmtId again(ExprId condition, const StmtList& body, StmtId loop) {
+    return d_.stmt(While{condition, d_.block(body)}, d_.p.loc(loop),
+                   d_.c.flow_levels[loop.index()]);
+  }
+  // Each with locals of its own.
+  StmtList begin_of(const Trip& trip, const std::set<uint32_t>& own,
+                    std::map<uint32_t, LocalId> names) {
+    for (const uint32_t i : own) names[i] = d_.copy_of(LocalId{i});
+    return Renamer(d_, std::move(names)).list(trip.begin);
+  }
+
+  void join(const For& loop, const Trip& trip, const std::set<uint32_t>& own, StmtId id,
+            StmtList& out) {
+    const std::string name = d_.source_names[loop.variable.index()];
+    const Type type = d_.type_of(loop.variable);
+    const uint64_t step = loop.step.valid() ? check::evaluate_constant(d_.c, loop.step)->bits : 1;
+    const LocalId next = d_.local(Local::Kind::Var, "next_" + name, type, Level::Grid);
+    const LocalId now = d_.local(Local::Kind::Let, name, type, Level::Grid);
+    steady.insert(now.value);
+    out.push_back(d_.let(next, loop.first));
+    const LocalId end = d_.capture(loop.last, "end_" + name, Level::Grid, out);
+    const auto more = [&] { return d_.binary(BinaryOp::Lt, d_.ref(next), d_.ref(end)); };
+    const std::map<uint32_t, LocalId> coming = {{loop.variable.value, next}};
+    out.push_back(when(more(), begin_of(trip, own, coming)));
+    std::map<uint32_t, LocalId> names = {{loop.variable.value, now}};
+    for (const uint32_t i : declared(trip.values)) names[i] = d_.copy_of(LocalId{i});
+    Renamer current(d_, std::move(names));
+    StmtList body = {d_.let(now, d_.ref(next))};
+    for (const StmtId item : current.list(trip.values)) body.push_back(item);
+    for (const StmtId item : current.list(trip.middle)) body.push_back(item);
+    body.push_back(d_.assign(next, d_.step(next, end, step)));
+    for (const StmtId item : current.list(trip.end)) body.push_back(item);
+    // After the last trip there is no beginning of another.
+    body.push_back(when(mutated(Mutation::FoldJoinedTooOften) ? d_.boolean(true) : more(),
+                        begin_of(trip, own, coming)));
+    out.push_back(again(more(), body, id));
+  }
+
+  void join(const While& loop, const Trip& trip, const std::set<uint32_t>& own, StmtId id,
+            StmtList& out) {
+    const LocalId more = d_.local(Local::Kind::Var, "more", Type::Bool, Level::Grid);
+    out.push_back(d_.let(more, loop.condition));
+    out.push_back(when(d_.ref(more), begin_of(trip, own, {})));
+    StmtList body = trip.middle;
+    body.insert(body.end(), trip.end.begin(), trip.end.end());
+    body.push_back(d_.assign(more, d_.clone(loop.condition)));
+    body.push_back(when(d_.ref(more), begin_of(trip, own, {})));
+    out.push_back(again(d_.ref(more), body, id));
+  }
+
+  Draft& d_;
+  const std::set<uint32_t>& among_;
+  uint32_t loops_ = 0;
+};
+
+}  // namespace
+
+bool stands_around(const Draft& d, StmtId id) {
+  return jumps_out(d, id) || any_stmt_below(d.p, id, [&](StmtId s) {
+           const auto* barrier = std::get_if<Barrier>(&d.p[s]);
+           return (barrier != nullptr && barrier->scope == Scope::Grid) ||
+                  std::holds_alternative<Return>(d.p[s]);
+         });
+}
+
+Joined join_trips(Draft& d, const StmtList& body, const std::set<uint32_t>& among) {
+  Joiner joiner(d, among);
+  StmtList list = joiner.list(body);
+  return {std::move(list), std::move(joiner.joined), std::move(joiner.steady)};
+}
+
+}  // namespace vyre::plan
