@@ -248,6 +248,8 @@ struct Driver {
 // The library that is looked for, and the environment variable that names another one.
 inline constexpr const char* kDriverLibrary = "libcuda.so.1";
 inline constexpr const char* kDriverVariable = "VYRE_CUDA_LIBRARY";
+// How many multiprocessors are used for what has to be there at once. For tests.
+inline constexpr const char* kUnitsVariable = "VYRE_CUDA_UNITS";
 
 // The driver of this process. Each library is loaded once and stays. If there is none, or one
 // without a function of the table: why. Any thread may call it.

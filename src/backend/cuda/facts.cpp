@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -60,10 +63,19 @@ Capabilities capabilities_of(Questions& ask) {
   return c;
 }
 
+// Fewer than there are, if somebody wants to: all grids but the smallest are too large then.
+uint32_t units_of(Questions& ask) {
+  const auto units = static_cast<uint32_t>(ask(DeviceAttribute::MultiprocessorCount));
+  const char* const few = std::getenv(kUnitsVariable);
+  uint32_t wanted = 0;
+  if (few != nullptr) std::from_chars(few, few + std::strlen(few), wanted);
+  return wanted == 0 ? units : std::min(units, wanted);
+}
+
 DeviceProfile profile_of(Questions& ask, std::string name) {
   DeviceProfile profile;
   profile.name = std::move(name);
-  profile.compute_units = static_cast<uint32_t>(ask(DeviceAttribute::MultiprocessorCount));
+  profile.compute_units = units_of(ask);
   profile.registers_per_compute_unit =
       static_cast<uint32_t>(ask(DeviceAttribute::RegistersPerMultiprocessor));
   profile.l1_bytes = ask(DeviceAttribute::SharedBytesPerMultiprocessor);

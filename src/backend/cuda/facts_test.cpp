@@ -23,6 +23,19 @@ class CudaFacts : public testing::Test {
   DriverFile file_{VYRE_FAKE_CUDA};
 };
 
+// Grids are too large for it sooner.
+TEST_F(CudaFacts, FewerMultiprocessorsIfSomebodyWantsThat) {
+  const auto units = [](const char* wanted) {
+    ::setenv(cuda::kUnitsVariable, wanted, 1);
+    const uint32_t found = cuda_devices()[0].info.profile.compute_units;
+    ::unsetenv(cuda::kUnitsVariable);
+    return found;
+  };
+  EXPECT_EQ(units("1"), 1u);
+  EXPECT_EQ(units("3"), 3u);
+  for (const char* other : {"4", "500", "0", "", "x", "-1"}) EXPECT_EQ(units(other), 4u) << other;
+}
+
 TEST_F(CudaFacts, WhatTheDriverSaysBecomesWhatTheCoreDecidesBy) {
   const auto devices = cuda_devices();
   ASSERT_EQ(devices.size(), 1u);
