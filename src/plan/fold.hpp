@@ -37,8 +37,6 @@ class Folder {
   [[nodiscard]] uint32_t together() const { return together_; }
   // Not 0: so many are written out one after the other, each with its own registers.
   [[nodiscard]] uint32_t written_turns() const { return written_turns_; }
-  // State of a lane that is in memory from turn to turn.
-  [[nodiscard]] uint32_t kept_words() const { return written_turns_ == 0 ? view_.words : 0; }
   // Of a body that was accepted.
   StmtList run();
 

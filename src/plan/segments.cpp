@@ -239,7 +239,6 @@ class SegmentMaker {
   struct Folded {
     uint32_t folds = 0;
     uint32_t turns = 0;
-    uint32_t kept_words = 0;
   };
   Folded fold(StmtList& all, LocalId live) {
     if (!Folder::has_barrier(d_, all)) return {};
@@ -250,14 +249,13 @@ class SegmentMaker {
     not_folded_ = !h_.shared.empty() || !folder.accepts(all);
     if (not_folded_) return {};
     all = folder.run();
-    return {folder.together(), folder.written_turns(), folder.kept_words()};
+    return {folder.together(), folder.written_turns()};
   }
 
   void finish(const Piece& piece, const StmtList& all, LocalId live, const Folded& folded) {
     Segment segment;
     segment.folds = folded.folds;
     segment.turns = folded.turns;
-    segment.kept_words = folded.kept_words;
     Extractor extractor(d_, fmt::format("{}_{}", d_.p.name, plan_.segments.size()),
                         cuts_.scope == Scope::Workgroup);
     if (folded.folds > 1) extractor.set_row_workgroup(folded.folds * d_.lanes_per_group());

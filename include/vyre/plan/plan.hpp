@@ -127,7 +127,6 @@ struct Segment {
   // each. The program's workgroup is that of the launch.
   uint32_t folds = 0;
   uint32_t turns = 0;                // not 0: no more than so many, with all state in registers
-  uint32_t kept_words = 0;           // of a lane, in memory from turn to turn
   std::vector<std::string> regions;  // of its statements, in source order
   std::vector<Crossing> crossings;   // in source order
   uint32_t first_line = 0, last_line = 0;  // of its statements in the source; 0: unknown

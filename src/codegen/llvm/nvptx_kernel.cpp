@@ -289,12 +289,7 @@ void NvptxKernel::declare() {
   annotate("reqntidx", threads());
   annotate("reqntidy", 1);
   annotate("reqntidz", 1);
-  // A little state in memory moves fastest with as many threads as there are places for (on an
-  // H200: 10.7 us a phase with 32 MiB of it, 11.5 with half as many).
-  constexpr uint32_t kFewWords = 4;
-  const bool streams = segment_.kept_words != 0 && segment_.kept_words <= kFewWords;
-  if (streams ||
-      ((segment_.barriers_inside || use_.waits) && needs_few_registers(program_.program)))
+  if ((segment_.barriers_inside || use_.waits) && needs_few_registers(program_.program))
     annotate("minctasm", most_blocks(machine_.cpu, threads()));
   b_.SetInsertPoint(block("entry"));
   exit_ = block("exit");

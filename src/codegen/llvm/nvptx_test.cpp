@@ -522,22 +522,6 @@ TEST(Nvptx, KernelsThatWaitLeaveRegistersToOthers) {
               Not(HasSubstr(".minnctapersm")));
 }
 
-// Blocks that take turns: a little state in memory is moved by as many threads as there can be.
-TEST(Nvptx, StateInMemoryHasAllThreads) {
-  const auto with = [](std::string_view more) {
-    return fmt::format(
-        "program p {{ workgroup 256; in n : u32[1]; inout a : u32[]; inout m : u32[];"
-        " let g = gid.x; var w = a[g]; var x = w * 3; var y = w ^ 7; var z = ~w; {0}"
-        " for i in 0 .. n[0] {{ let p = w + x; let q = p ^ y; let r = q + z; w = x + r; x ^= q;"
-        " y += w; z = rotl(z, 7) ^ p; {1} m[g] = w; barrier grid; x += m[g + 1]; barrier grid; }}"
-        " a[g] = w ^ x ^ y ^ z; {2} }}",
-        more.empty() ? "" : "var u = w + 1;", more, more.empty() ? "" : "m[g] = u;");
-  };
-  EXPECT_THAT(ptx(with(""), "sm_90", plan::Route::Virtual), HasSubstr(".minnctapersm 8"));
-  EXPECT_THAT(ptx(with("u = u * 5 + w;"), "sm_90", plan::Route::Virtual),
-              Not(HasSubstr(".minnctapersm")));
-}
-
 bool asks_for_fma(const plan::Plan& plan) {
   for (const plan::Segment& segment : plan.segments)
     for (const ir::Expr& e : segment.program.program.exprs)
