@@ -22,7 +22,7 @@ void changing_row(Bench& bench, uint32_t count) {
           std::vector<Buffer> buffers;
           std::vector<std::vector<Argument>> arguments;
           Outputs slots;
-          size_t next = 0;
+          size_t turns = 0;
         };
         auto all = std::make_shared<Changing>();
         all->buffers.reserve(count);
@@ -31,9 +31,8 @@ void changing_row(Bench& bench, uint32_t count) {
         all->arguments.push_back({Argument(ours->buffer("d"))});
         for (const Buffer& buffer : all->buffers) all->arguments.push_back({Argument(buffer)});
         Case c{.ours = [ours, all] {
-          all->next = (all->next + 1) % all->arguments.size();
-          (void)must(
-              ours->pipeline().dispatch_into({.inputs = all->arguments[all->next]}, all->slots));
+          const auto& inputs = all->arguments[all->turns++ % all->arguments.size()];
+          (void)must(ours->pipeline().dispatch_into({.inputs = inputs}, all->slots));
         }};
         std::vector<PeerMemory> rooms;
         for (uint32_t i = 0; i < count; ++i) rooms.push_back(peer_room(256));

@@ -319,6 +319,37 @@ TEST(GridBarriers, AGpuGetsFewLargeBlocks) {
   EXPECT_EQ(std::ranges::count(fake.backend->record(), NullCall::Kind::Load, &NullCall::kind), 3);
 }
 
+// A segment without barriers may be one that the device has no code for, as where lanes that have
+// ended would have to come to subgroup operations.
+TEST(GridBarriers, WhatTheDeviceHasNoCodeForIsNotFolded) {
+  backend::NullOptions options;
+  options.info.kind = device::Kind::Gpu;
+  options.info.profile.compute_units = 1;
+  bool can = true;
+  options.resident_of = [&](const device::Entry& entry) {
+    return uint64_t{entry.barriers_inside || can ? 1000U : 0U};
+  };
+  const auto route = [&] {
+    Fake fake(options);
+    const Pipeline pipeline = compile(fake.device, R"(program parts {
+      workgroup 64;
+      inout a : u32[];
+      a[gid.x] += a[0];
+      barrier grid;
+      if a[gid.x] == 7 { trap(0, 1); }
+      resume(0);
+      a[gid.x] += 1;
+    })");
+    const std::vector<uint32_t> input(8192, 1);
+    const auto result = pipeline.dispatch({input}, {.grid = check::Axes{100, 1, 1}});
+    EXPECT_TRUE(result) << to_string(result.error());
+    return result ? result->report.route : plan::Route::Native;
+  };
+  EXPECT_EQ(route(), plan::Route::Virtual);
+  can = false;
+  EXPECT_EQ(route(), plan::Route::Resident);
+}
+
 TEST(GridBarriers, StateBeyondTheLimitIsRefused) {
   backend::ReferenceOptions options;
   options.whole_programs = false;

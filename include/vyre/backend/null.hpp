@@ -30,7 +30,8 @@ device::BackendInfo null_info();
 
 struct NullOptions {
   device::BackendInfo info = null_info();
-  uint64_t resident_groups = ~uint64_t{0};  // told for every entry
+  uint64_t resident_groups = ~uint64_t{0};  // told for every entry, unless a function tells it
+  std::function<uint64_t(const device::Entry&)> resident_of = {};
   uint64_t memory_limit = uint64_t{4} << 30;
   std::byte fresh_fill{0xA5};  // what new memory holds
   bool record = true;

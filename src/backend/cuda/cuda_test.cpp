@@ -21,6 +21,16 @@ using testing::HasSubstr;
 
 // ---- memory
 
+// Code that was not made is never run in place of what should have been.
+TEST_F(CudaTest, WhatNoWorkgroupCanBeThereForIsNotLaunched) {
+  fake_cuda().reset({.blocks_per_multiprocessor = 0});
+  open();
+  bind({{1}});
+  EXPECT_THAT(failure({launch(kOne)}),
+              HasSubstr("a launch of `kernel 0`, of which no workgroup can"));
+  EXPECT_EQ(fake_cuda().launches().size(), 0u);
+}
+
 TEST_F(CudaTest, MemoryOfEveryKindCanBeUsed) {
   open();
   for (const Memory kind : {Memory::Device, Memory::Staging, Memory::Control}) {

@@ -342,6 +342,12 @@ Result<bool> Run::launch(const Launch& x) {
                                          "Fix: report this as a bug of the driver",
                                          x.entry, x.pipeline.value)));
   const Kernel& kernel = launched.code->kernels[x.entry];
+  if (kernel.resident_groups == 0)
+    return std::unexpected(
+        error(ErrorCode::Internal, fmt::format("a launch of `{}`, of which no workgroup can be on "
+                                               "device `{}`. Fix: report this as a bug of the "
+                                               "driver",
+                                               kernel.entry.name, gpu_.info.id)));
   // Blocks that do not wait for each other need not be there at once, however many were asked for.
   Launch all = x;
   all.blocks = 0;

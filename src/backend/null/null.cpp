@@ -323,10 +323,11 @@ Result<void> NullBackend::do_transfer(std::span<const Transfer> transfers) {
 
 Result<Backend::Loaded> NullBackend::do_load(const Artifact& artifact) {
   if (auto ok = state_->call(CallKind::Load); !ok) return std::unexpected(ok.error());
-  Loaded loaded{.handle = state_->memory.new_handle(),
-                .max_resident_groups =
-                    std::vector<uint64_t>(artifact.entries.size(), state_->options.resident_groups),
-                .native = {}};
+  const NullOptions& options = state_->options;
+  Loaded loaded{.handle = state_->memory.new_handle(), .max_resident_groups = {}, .native = {}};
+  for (const Entry& entry : artifact.entries)
+    loaded.max_resident_groups.push_back(options.resident_of ? options.resident_of(entry)
+                                                             : options.resident_groups);
   state_->code.add(loaded.handle, artifact.entries);
   state_->write_down(CallKind::Load, loaded.handle, 0, artifact.code.size());
   return loaded;
