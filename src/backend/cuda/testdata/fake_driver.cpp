@@ -1,237 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/testdata/fake_driver.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <mutex>
 #include <regex>
-#include <unordered_map>
-#include <utility>
 
 #include "backend/cuda/code.hpp"
-#include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/moves.hpp"
-#include "backend/cuda/testdata/fake_stream.hpp"
+#include "backend/cuda/testdata/fake_state.hpp"
 
 namespace vyre::backend::cuda {
-
-namespace {
-
-struct FakeFunction {
-  std::string name;
-  size_t parameter_bytes = 0;
-  int most_shared = 48 << 10;
-};
-struct FakeModule {
-  std::map<std::string, FakeFunction> functions;
-};
-struct FakeLink {
-  char* errors = nullptr;
-  size_t errors_bytes = 0;
-  std::string text;
-};
-
-struct Fault {
-  std::string name;
-  uint64_t left = 0;
-  Status status = 0;
-};
-
-thread_local std::vector<ContextHandle> g_current;
-
-class Fake final : public FakeCuda {
- public:
-  void reset(FakeSettings settings) override {
-    const std::scoped_lock lock(mutex_);
-    this->settings = std::move(settings);
-    calls_ = 0;
-    record_.clear();
-    launches_.clear();
-    faults_.clear();
-    kernels_.clear();
-    sticky_ = 0;
-  }
-  uint64_t calls() override {
-    const std::scoped_lock lock(mutex_);
-    return calls_;
-  }
-  std::vector<std::string> record() override {
-    const std::scoped_lock lock(mutex_);
-    return record_;
-  }
-  std::vector<FakeLaunch> launches() override {
-    const std::scoped_lock lock(mutex_);
-    return launches_;
-  }
-  void clear_record() override {
-    const std::scoped_lock lock(mutex_);
-    record_.clear();
-    launches_.clear();
-  }
-  void fail(const std::string& name, uint64_t n, int status) override {
-    const std::scoped_lock lock(mutex_);
-    faults_.push_back({name, n, status});
-  }
-  void on_kernel(const std::string& name, std::function<int(const FakeLaunch&)> function) override {
-    const std::scoped_lock lock(mutex_);
-    kernels_[name] = std::move(function);
-  }
-  FakeLive live() override {
-    const std::scoped_lock lock(mutex_);
-    const auto ready = static_cast<uint64_t>(std::ranges::count_if(
-        graphs, [](const auto& row) { return row.second->source != nullptr; }));
-    return {.contexts = retained,
-            .current = g_current.size(),
-            .memory = memory.size(),
-            .host_memory = host_memory.size(),
-            .pools = pools,
-            .modules = modules.size(),
-            .links = links.size(),
-            .streams = streams.size(),
-            .events = events.size(),
-            .captured_graphs = graphs.size() - ready,
-            .graphs = ready};
-  }
-
-  // One more call; not 0: it fails.
-  Status enter(const char* name, bool of_context = true) {
-    const std::scoped_lock lock(mutex_);
-    ++calls_;
-    record_.emplace_back(name);
-    Status struck = 0;
-    for (Fault& fault : faults_)
-      if ((fault.name.empty() || fault.name == name) && fault.left-- == 0) struck = fault.status;
-    std::erase_if(faults_, [](const Fault& fault) { return fault.left == ~uint64_t{0}; });
-    if (is_broken(struck)) sticky_ = struck;
-    if (struck != 0) return struck;
-    if (!of_context) return 0;
-    if (sticky_ != 0) return sticky_;
-    return g_current.empty() ? status::kInvalidContext : 0;
-  }
-  void lose(Status status) {
-    const std::scoped_lock lock(mutex_);
-    if (sticky_ == 0) sticky_ = status;
-  }
-  Status broken() {
-    const std::scoped_lock lock(mutex_);
-    return sticky_;
-  }
-  void mend() {
-    const std::scoped_lock lock(mutex_);
-    if (!settings.stays_broken) sticky_ = 0;
-  }
-  void run(const FakeLaunch& launch) {
-    std::function<int(const FakeLaunch&)> kernel;
-    {
-      const std::scoped_lock lock(mutex_);
-      launches_.push_back(launch);
-      if (const auto found = kernels_.find(launch.kernel); found != kernels_.end())
-        kernel = found->second;
-    }
-    if (kernel)
-      if (const Status failed = kernel(launch); failed != 0) lose(failed);
-  }
-  Status allocate(DeviceAddress* address, size_t bytes) {
-    if (bytes == 0) return status::kInvalidValue;
-    const std::scoped_lock lock(mutex_);
-    if (bytes > settings.memory_bytes - memory_used) return status::kOutOfMemory;
-    void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    std::memset(made, 0xA5, bytes);
-    *address = reinterpret_cast<DeviceAddress>(made);
-    memory[*address] = bytes;
-    memory_used += bytes;
-    return 0;
-  }
-  bool free(DeviceAddress address) {
-    const std::scoped_lock lock(mutex_);
-    const auto row = memory.find(address);
-    if (row == memory.end()) return false;
-    memory_used -= row->second;
-    memory.erase(row);
-    std::free(reinterpret_cast<void*>(address));
-    return true;
-  }
-  // Whether all these bytes are memory of the device, or pinned.
-  bool is_memory(uint64_t address, size_t bytes, bool only_pinned = false) {
-    const std::scoped_lock lock(mutex_);
-    const auto in = [&](const std::map<uint64_t, size_t>& all) {
-      auto row = all.upper_bound(address);
-      if (row == all.begin()) return false;
-      --row;
-      return address - row->first <= row->second && bytes <= row->second - (address - row->first);
-    };
-    return in(host_memory) || (!only_pinned && in(memory));
-  }
-  // Whether it has not been destroyed.
-  bool is_graph(const FakeGraph* graph) {
-    const std::scoped_lock lock(mutex_);
-    return graphs.contains(const_cast<FakeGraph*>(graph));
-  }
-  void synchronize() {
-    std::vector<std::shared_ptr<FakeStream>> all;
-    {
-      const std::scoped_lock lock(mutex_);
-      for (const auto& [handle, stream] : streams) all.push_back(stream);
-    }
-    for (const auto& stream : all) stream->synchronize();
-  }
-  template <class T>
-  std::shared_ptr<T> find(std::unordered_map<void*, std::shared_ptr<T>>& rows, void* handle) {
-    const std::scoped_lock lock(mutex_);
-    const auto row = rows.find(handle);
-    return row == rows.end() ? nullptr : row->second;
-  }
-  template <class Handle, class T>
-  Handle add(std::unordered_map<void*, std::shared_ptr<T>>& rows, std::shared_ptr<T> one) {
-    const std::scoped_lock lock(mutex_);
-    T* const handle = one.get();
-    rows.emplace(handle, std::move(one));
-    return reinterpret_cast<Handle>(handle);
-  }
-  template <class T>
-  std::shared_ptr<T> take(std::unordered_map<void*, std::shared_ptr<T>>& rows, void* handle) {
-    const std::scoped_lock lock(mutex_);
-    const auto row = rows.find(handle);
-    if (row == rows.end()) return nullptr;
-    auto one = std::move(row->second);
-    rows.erase(row);
-    return one;
-  }
-
-  std::mutex mutex_;
-  FakeSettings settings;
-  uint64_t retained = 0;
-  uint64_t memory_used = 0;
-  uint64_t pools = 0;
-  std::map<uint64_t, size_t> memory;
-  std::map<uint64_t, size_t> host_memory;
-  std::unordered_map<void*, std::shared_ptr<FakeModule>> modules;
-  std::unordered_map<void*, std::shared_ptr<FakeLink>> links;
-  std::unordered_map<void*, std::shared_ptr<FakeStream>> streams;
-  std::unordered_map<void*, std::shared_ptr<FakeEvent>> events;
-  std::unordered_map<void*, std::shared_ptr<FakeGraph>> graphs;
-
- private:
-  static bool is_broken(Status status) {
-    return status == 4 || status == 700 || status == 702 || (status >= 709 && status <= 710) ||
-           (status >= 714 && status <= 719) || status == 999;
-  }
-  uint64_t calls_ = 0;
-  std::vector<std::string> record_;
-  std::vector<FakeLaunch> launches_;
-  std::vector<Fault> faults_;
-  std::map<std::string, std::function<int(const FakeLaunch&)>> kernels_;
-  Status sticky_ = 0;
-};
 
 Fake& fake() {
   static Fake* const kFake = new Fake;  // streams may outlive static objects
   return *kFake;
 }
+
+namespace {
 
 std::map<std::string, FakeFunction> functions_of(const char* text) {
   std::map<std::string, FakeFunction> functions;
@@ -257,6 +41,8 @@ Status copy(void* to, const void* from, size_t bytes, StreamHandle stream, bool 
   return 0;
 }
 
+}  // namespace
+
 std::function<void()> filling(DeviceAddress to, unsigned value, unsigned width, size_t count) {
   if (width == 1)
     return
@@ -268,18 +54,6 @@ std::function<void()> filling(DeviceAddress to, unsigned value, unsigned width, 
   };
 }
 
-// A node that was captured in the graph this one was made of.
-FakeNode* node_to_patch(GraphExecHandle exec, NodeHandle node, FakeNode::Kind kind) {
-  const auto graph = fake().find(fake().graphs, exec);
-  if (!graph || !graph->source || !fake().is_graph(graph->source.get())) return nullptr;
-  const auto& captured = graph->source->nodes;
-  for (size_t i = 0; i < captured.size(); ++i)
-    if (reinterpret_cast<NodeHandle>(captured[i].get()) == node)
-      return captured[i]->kind == kind ? graph->nodes[i].get() : nullptr;
-  return nullptr;
-}
-
-// What a launch does. An error leaves it alone.
 Status make_launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t (&block)[3],
                    unsigned shared, void** parameters, bool cooperative,
                    std::function<void()>& work) {
@@ -335,6 +109,8 @@ Status make_launch(FunctionHandle function, const uint32_t (&grid)[3], const uin
   return 0;
 }
 
+namespace {
+
 Status launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t (&block)[3],
               unsigned shared, StreamHandle stream, void** parameters, bool cooperative) {
   const auto on = fake().find(fake().streams, stream);
@@ -351,10 +127,6 @@ Status launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t
 }  // namespace
 
 extern "C" {
-
-// The next ones have the names and the parameters of the table.
-#define VYRE_ENTER(...) \
-  if (const Status failed = fake().enter(__VA_ARGS__); failed != 0) return failed
 
 FakeCuda* vyre_fake_cuda() {
   return &fake();
@@ -644,185 +416,6 @@ Status cuLaunchCooperativeKernel(FunctionHandle function, unsigned gx, unsigned 
                                  StreamHandle stream, void** parameters) {
   VYRE_ENTER("cuLaunchCooperativeKernel");
   return launch(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, parameters, true);
-}
-
-Status cuStreamCreate(StreamHandle* stream, unsigned flags) {
-  VYRE_ENTER("cuStreamCreate");
-  if (flags != kStreamNonBlocking) return status::kInvalidValue;
-  *stream = fake().add<StreamHandle>(fake().streams, std::make_shared<FakeStream>());
-  return 0;
-}
-Status cuStreamDestroy_v2(StreamHandle stream) {
-  const Status failed = fake().enter("cuStreamDestroy_v2");
-  return fake().take(fake().streams, stream) ? failed : status::kInvalidHandle;
-}
-Status cuStreamSynchronize(StreamHandle stream) {
-  VYRE_ENTER("cuStreamSynchronize");
-  const auto on = fake().find(fake().streams, stream);
-  if (!on) return status::kInvalidHandle;
-  if (on->capturing()) return status::kCaptureUnsupported;
-  on->synchronize();
-  return fake().broken();
-}
-Status cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
-  VYRE_ENTER("cuStreamWaitEvent");
-  const auto on = fake().find(fake().streams, stream);
-  const auto e = fake().find(fake().events, event);
-  if (!on || !e) return status::kInvalidHandle;
-  if (on->capturing()) {
-    on->invalidate();
-    return status::kCaptureIsolation;
-  }
-  const std::scoped_lock lock(e->mutex);
-  on->add([e, n = e->recorded] {
-    std::unique_lock waiting(e->mutex);
-    e->changed.wait(waiting, [&] { return e->happened >= n; });
-  });
-  return 0;
-}
-Status cuStreamBeginCapture_v2(StreamHandle stream, int mode) {
-  VYRE_ENTER("cuStreamBeginCapture_v2");
-  const auto on = fake().find(fake().streams, stream);
-  if (!on) return status::kInvalidHandle;
-  return mode == kCaptureRelaxed && on->capture() ? 0 : status::kInvalidValue;
-}
-Status cuStreamEndCapture(StreamHandle stream, GraphHandle* graph) {
-  const Status failed = fake().enter("cuStreamEndCapture");
-  *graph = nullptr;
-  const auto on = fake().find(fake().streams, stream);
-  if (!on || !on->capturing()) return status::kInvalidValue;
-  auto made = on->end_capture();
-  if (failed != 0) return failed;
-  if (!made) return status::kCaptureInvalidated;
-  *graph = fake().add<GraphHandle>(fake().graphs, std::move(made));
-  return 0;
-}
-Status cuGraphInstantiateWithFlags(GraphExecHandle* exec, GraphHandle graph, unsigned long long) {
-  VYRE_ENTER("cuGraphInstantiateWithFlags");
-  const auto from = fake().find(fake().graphs, graph);
-  if (!from) return status::kInvalidHandle;
-  auto ready = std::make_shared<FakeGraph>();
-  ready->source = from;
-  for (const auto& node : from->nodes) ready->nodes.push_back(std::make_shared<FakeNode>(*node));
-  *exec = fake().add<GraphExecHandle>(fake().graphs, std::move(ready));
-  return 0;
-}
-Status cuStreamGetCaptureInfo_v2(StreamHandle stream, int* capturing, uint64_t*, GraphHandle*,
-                                 const NodeHandle** last, size_t* count) {
-  VYRE_ENTER("cuStreamGetCaptureInfo_v2");
-  const auto on = fake().find(fake().streams, stream);
-  if (!on) return status::kInvalidHandle;
-  *capturing = on->capturing() ? 1 : 0;
-  FakeNode* const* const node = on->last_captured();
-  *last = reinterpret_cast<const NodeHandle*>(node);
-  *count = node != nullptr ? 1 : 0;
-  return 0;
-}
-Status cuGraphExecKernelNodeSetParams_v2(GraphExecHandle exec, NodeHandle handle,
-                                         const KernelNodeParameters* next) {
-  VYRE_ENTER("cuGraphExecKernelNodeSetParams_v2");
-  FakeNode* node = node_to_patch(exec, handle, FakeNode::Kind::Launch);
-  if (node == nullptr) node = node_to_patch(exec, handle, FakeNode::Kind::Cooperative);
-  if (node == nullptr || node->function != next->function) return status::kInvalidValue;
-  return make_launch(next->function, next->grid, next->block, next->shared_bytes, next->parameters,
-                     node->kind == FakeNode::Kind::Cooperative, node->work);
-}
-Status cuGraphExecMemsetNodeSetParams(GraphExecHandle exec, NodeHandle handle,
-                                      const SetNodeParameters* next, ContextHandle context) {
-  VYRE_ENTER("cuGraphExecMemsetNodeSetParams");
-  FakeNode* const node = node_to_patch(exec, handle, FakeNode::Kind::Fill);
-  if (node == nullptr || context == nullptr || next->height != 1 ||
-      (next->element_bytes != 1 && next->element_bytes != 4) ||
-      next->to % next->element_bytes != 0 ||
-      !fake().is_memory(next->to, next->width * next->element_bytes))
-    return status::kInvalidValue;
-  node->work = filling(next->to, next->value, next->element_bytes, next->width);
-  return 0;
-}
-Status cuGraphExecMemcpyNodeSetParams(GraphExecHandle exec, NodeHandle handle,
-                                      const CopyNodeParameters* next, ContextHandle context) {
-  VYRE_ENTER("cuGraphExecMemcpyNodeSetParams");
-  FakeNode* const node = node_to_patch(exec, handle, FakeNode::Kind::Copy);
-  const auto address = [&](const CopyPlace& place) {
-    const bool host = place.memory == CopyPlace::kHost;
-    const auto at = host ? reinterpret_cast<uint64_t>(place.host) : place.device;
-    return fake().is_memory(at, next->width, host) ? reinterpret_cast<std::byte*>(at) : nullptr;
-  };
-  std::byte* const to = address(next->to);
-  const std::byte* const from = address(next->from);
-  if (node == nullptr || context == nullptr || next->height != 1 || next->depth != 1 ||
-      next->width == 0 || to == nullptr || from == nullptr)
-    return status::kInvalidValue;
-  node->work = [=, bytes = next->width] { std::memcpy(to, from, bytes); };
-  return 0;
-}
-Status cuGraphDestroy(GraphHandle graph) {
-  const Status failed = fake().enter("cuGraphDestroy");
-  return fake().take(fake().graphs, graph) ? failed : status::kInvalidHandle;
-}
-Status cuGraphLaunch(GraphExecHandle exec, StreamHandle stream) {
-  VYRE_ENTER("cuGraphLaunch");
-  const auto on = fake().find(fake().streams, stream);
-  const auto graph = fake().find(fake().graphs, exec);
-  if (!on || !graph) return status::kInvalidHandle;
-  for (const auto& node : graph->nodes) on->add(node->work);
-  return 0;
-}
-Status cuGraphExecDestroy(GraphExecHandle exec) {
-  const Status failed = fake().enter("cuGraphExecDestroy");
-  return fake().take(fake().graphs, exec) ? failed : status::kInvalidHandle;
-}
-Status cuEventCreate(EventHandle* event, unsigned) {
-  VYRE_ENTER("cuEventCreate");
-  *event = fake().add<EventHandle>(fake().events, std::make_shared<FakeEvent>());
-  return 0;
-}
-Status cuEventDestroy_v2(EventHandle event) {
-  const Status failed = fake().enter("cuEventDestroy_v2");
-  return fake().take(fake().events, event) ? failed : status::kInvalidHandle;
-}
-Status cuEventRecord(EventHandle event, StreamHandle stream) {
-  VYRE_ENTER("cuEventRecord");
-  const auto on = fake().find(fake().streams, stream);
-  const auto e = fake().find(fake().events, event);
-  if (!on || !e) return status::kInvalidHandle;
-  if (on->capturing()) return status::kCaptureUnsupported;
-  const std::scoped_lock lock(e->mutex);
-  on->add([e, n = ++e->recorded] {
-    const std::scoped_lock happening(e->mutex);
-    e->happened = std::max(e->happened, n);
-    e->time = Clock::now();
-    e->changed.notify_all();
-  });
-  return 0;
-}
-Status cuEventQuery(EventHandle event) {
-  VYRE_ENTER("cuEventQuery");
-  const auto e = fake().find(fake().events, event);
-  if (!e) return status::kInvalidHandle;
-  {
-    const std::scoped_lock lock(e->mutex);
-    if (e->happened != e->recorded) return status::kNotReady;
-  }
-  return fake().broken();  // by what came before it
-}
-Status cuEventSynchronize(EventHandle event) {
-  VYRE_ENTER("cuEventSynchronize");
-  const auto e = fake().find(fake().events, event);
-  if (!e) return status::kInvalidHandle;
-  std::unique_lock lock(e->mutex);
-  e->changed.wait(lock, [&] { return e->happened == e->recorded; });
-  return 0;
-}
-Status cuEventElapsedTime(float* ms, EventHandle from, EventHandle to) {
-  VYRE_ENTER("cuEventElapsedTime");
-  const auto a = fake().find(fake().events, from);
-  const auto b = fake().find(fake().events, to);
-  if (!a || !b) return status::kInvalidHandle;
-  const std::scoped_lock lock(a->mutex, b->mutex);
-  if (a->happened != a->recorded || b->happened != b->recorded) return status::kNotReady;
-  *ms = std::chrono::duration<float, std::milli>(b->time - a->time).count();
-  return 0;
 }
 
 }  // extern "C"
