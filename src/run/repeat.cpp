@@ -143,8 +143,7 @@ void Dispatch::rebind(Outputs& slots) {
 }
 
 Result<void> Dispatch::record_again(Outputs* slots) {
-  Outputs unwanted;
-  Outputs& to = slots != nullptr ? *slots : unwanted;
+  Outputs& to = slots != nullptr ? *slots : unwanted_;
   const OutputStats stats = prepare_outputs(to, lease_->output_bytes);
   if (slots != nullptr) stats_ = stats;
   rebind(to);

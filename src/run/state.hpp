@@ -216,6 +216,7 @@ class Dispatch {
   bool reports_left_ = false;
   Report report_;
   OutputStats stats_;
+  Outputs unwanted_;  // what a repeated dispatch reads back and nobody asked for
 };
 
 }  // namespace vyre::run
