@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "figure.hpp"
 #include "pipeline/cache_test.hpp"
 
 namespace vyre::pipeline::test {
@@ -76,12 +77,11 @@ class KillAt final : public ScopedFaults {
   }
 }
 
-// reliability 15. VYRE_CACHE_KILLS=5000 is the nightly figure.
+// reliability 15. VYRE_CACHE_KILLS=1000 with five seeds is the nightly figure.
 TEST(Processes, KilledWhileTheyWrite) {
-  const char* setting = std::getenv("VYRE_CACHE_KILLS");
-  const int kills = setting != nullptr ? std::atoi(setting) : 200;
+  const auto kills = static_cast<int>(vyre::test::figure("VYRE_CACHE_KILLS", 200));
   const Folder folder(Folder::Where::Disk);
-  std::mt19937 random(11);
+  std::mt19937 random(static_cast<uint32_t>(vyre::test::figure("VYRE_CACHE_SEED", 11)));
   std::map<uint64_t, bool> committed;
   uint64_t temps = 0;
   for (int i = 0; i < kills; ++i) {

@@ -92,6 +92,7 @@ class Driven {
     config.timeout = options_.timeout;
     config.grid = options_.grid;
     config.workgroup = options_.workgroup;
+    if (options_.ulp_budget != 0) config.ulp_budget = options_.ulp_budget;
     config.trap_handler = std::make_shared<const TrapHandler>(
         [this](std::span<const TrapReport> reports, HandlerBuffers& buffers) {
           return generator::handle_resume(source_.program, reports, buffers);
