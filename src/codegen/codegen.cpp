@@ -54,7 +54,8 @@ std::vector<std::byte> emit_programs(const plan::Plan& plan) {
 NvptxTarget ptx_target(const Target& target) {
   return {
       .architecture = target.architecture.empty() ? kDefaultPtxArchitecture : target.architecture,
-      .checked = target.checked};
+      .checked = target.checked,
+      .poison = target.poison};
 }
 
 Result<Format> choose_format(const device::FormatSet& formats, std::string_view device) {
@@ -109,7 +110,11 @@ std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& p
 Result<std::vector<std::byte>> emit(const Target& target, const plan::Plan& plan) {
   if (target.format == Format::Program) return emit_programs(plan);
   if (target.format == Format::Object)
-    return host_code(plan, target.checked, HostListing::Object, !target.architecture.empty());
+    return host_code(plan,
+                     {.checked = target.checked,
+                      .other_shapes = !target.architecture.empty(),
+                      .poison = target.poison},
+                     HostListing::Object);
   if (target.format == Format::Ptx) return nvptx_code(plan, ptx_target(target));
   return unsupported(
       fmt::format("there is no code generator for format `{}`. Fix: use another "

@@ -18,6 +18,7 @@ Error error(ErrorCode code, std::string message) {
 }
 
 std::atomic<uint64_t> g_next_instance = 1;
+std::atomic<uint64_t> g_next_owner = 1;
 
 Error stale(std::string_view what, const Backend& owner, uint32_t generation,
             const Backend& used_with) {
@@ -34,6 +35,10 @@ Error stale(std::string_view what, const Backend& owner, uint32_t generation,
 }
 
 }  // namespace
+
+uint64_t new_owner() {
+  return g_next_owner.fetch_add(1, std::memory_order_relaxed);
+}
 
 std::string_view name_of(Kind kind) {
   switch (kind) {
@@ -82,31 +87,37 @@ void Backend::describe_loss(const std::vector<std::string>& context) {
   loss_described_.notify_all();
 }
 
-Result<Buffer> Backend::allocate(uint64_t bytes, Memory kind) {
+Result<Buffer> Backend::allocate(const Allocation& wanted) {
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
   const uint64_t most = info_.capabilities.storage_buffer_bytes;
-  if (most != 0 && bytes > most)
+  if (most != 0 && wanted.bytes > most)
     return std::unexpected(error(
         ErrorCode::LimitExceeded,
         fmt::format("a buffer of {} bytes is larger than device `{}` allows ({} bytes). Fix: use "
                     "smaller buffers",
-                    bytes, info_.id, most)));
-  auto handle = do_allocate(bytes, kind);
-  if (!handle) {
-    note_loss(handle.error());
-    return std::unexpected(std::move(handle.error()));
+                    wanted.bytes, info_.id, most)));
+  auto made = do_allocate(wanted);
+  if (!made) {
+    note_loss(made.error());
+    return std::unexpected(std::move(made.error()));
   }
-  VYRE_CHECK(handle->valid());
+  VYRE_CHECK(made->handle.valid());
+  if (made->cleared_bytes != 0)
+    cleared_bytes_.fetch_add(made->cleared_bytes, std::memory_order_relaxed);
   try {
     Buffer buffer;
     buffer.owned_ =
-        std::make_unique<Buffer::Owned>(shared_from_this(), *handle, bytes, kind, generation());
+        std::make_unique<Buffer::Owned>(shared_from_this(), made->handle, wanted, generation());
     return buffer;
   } catch (...) {
-    do_release(*handle);
+    do_release(made->handle);
     throw;
   }
+}
+
+Result<Buffer> Backend::allocate(uint64_t bytes, Memory kind) {
+  return allocate(Allocation{.bytes = bytes, .kind = kind});
 }
 
 Result<void> Backend::transfer(std::span<const Transfer> transfers) {

@@ -105,6 +105,8 @@ Compiler::Compiler(std::shared_ptr<device::Backend> backend, device::Telemetry& 
                    CompilerOptions options)
     : backend_(std::move(backend)), telemetry_(telemetry), options_(std::move(options)) {
   if (options_.build_id.empty()) options_.build_id = compiler_build_id();
+  if (options_.poison)
+    options_.build_id += fmt::format(", poison {}", static_cast<unsigned>(*options_.poison));
 }
 
 CacheKey Compiler::key(const Source& source, const Policy& policy) const {
@@ -242,7 +244,8 @@ Result<Compiler::Found> Compiler::make(const Source& source, const Policy& polic
   const codegen::Target target{.format = *format,
                                .subgroup_size = info.capabilities.subgroup_size,
                                .checked = policy.checked,
-                               .architecture = info.architecture};
+                               .architecture = info.architecture,
+                               .poison = options_.poison};
   artifact.entries = codegen::entries_of(variant->plan, name, target);
   artifact.key = key.combined();
 

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
+#include "run/poison.hpp"
 #include "run/state.hpp"
 
 namespace vyre::run {
@@ -23,6 +24,7 @@ pipeline::CompilerOptions compiler_options(const DeviceOptions& options) {
   compiler.memory_entries = options.memory_cache_entries;
   compiler.memory_bytes = options.memory_cache_bytes;
   compiler.build_id = options.compiler_build_id;
+  compiler.poison = options.poison;
   if (!options.cache_directory.empty()) {
     pipeline::DiskCacheOptions disk;
     disk.directory = options.cache_directory;
@@ -38,6 +40,7 @@ pipeline::CompilerOptions compiler_options(const DeviceOptions& options) {
 DeviceState::DeviceState(std::shared_ptr<device::Backend> b, const DeviceOptions& options)
     : backend(std::move(b)), compiler(backend, telemetry, compiler_options(options)) {
   trace = options.trace;
+  poison = options.poison;
 }
 
 Result<void> DeviceState::check_usable() const {
@@ -89,8 +92,21 @@ pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route) {
 
 // ---- opening
 
+namespace {
+
+Result<void> take_poison(DeviceOptions& options) {
+  if (options.poison) return {};
+  auto asked = poison_of_environment();
+  if (!asked) return std::unexpected(std::move(asked.error()));
+  options.poison = *asked;
+  return {};
+}
+
+}  // namespace
+
 Result<Device> Device::open(std::string_view id, DeviceOptions options) {
   return enter({"opening device", id}, [&]() -> Result<Device> {
+    if (auto ok = take_poison(options); !ok) return std::unexpected(ok.error());
     auto backend = device::registry().acquire(id);
     if (!backend) return std::unexpected(backend.error());
     return over(std::move(*backend), std::move(options));
@@ -100,6 +116,7 @@ Result<Device> Device::open(std::string_view id, DeviceOptions options) {
 Result<Device> Device::open_preferred(const device::SelectionPolicy& policy, DeviceOptions options,
                                       device::Selection* selection) {
   return enter({"opening a device"}, [&]() -> Result<Device> {
+    if (auto ok = take_poison(options); !ok) return std::unexpected(ok.error());
     TraceSpan span(options.trace, TraceCategory::Select, "choose a device");
     device::Selection chosen;
     if (selection == nullptr) selection = &chosen;
@@ -141,6 +158,7 @@ device::TelemetrySnapshot Device::telemetry() const {
   device::TelemetrySnapshot snapshot = state_->telemetry.snapshot();
   snapshot.device_lost = state_->backend->losses();
   snapshot.recoveries = state_->recoveries.load();
+  snapshot.cleared_bytes = state_->backend->cleared_bytes();
   return snapshot;
 }
 

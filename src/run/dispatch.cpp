@@ -118,7 +118,9 @@ Result<void> Dispatch::shape() {
     if (w.layout.total > w.arena.bytes() ||
         (w.arena.valid() && !w.arena.check_owner(*device_.backend))) {
       w.arena.free();
-      auto arena = device_.backend->allocate(w.layout.total);
+      auto arena = device_.backend->allocate({.bytes = w.layout.total,
+                                              .owner = p_.owner,
+                                              .contents = device::Contents::Uninitialised});
       if (!arena) {
         Error error = arena.error();
         if (error.code != ErrorCode::DeviceLost)  // of which all get the same error
@@ -222,6 +224,7 @@ void Dispatch::setup_memory(Recorder& recorder) {
   setup.arena = w.arena.handle();
   setup.resident = w.resident;
   setup.given = w.given;
+  setup.poison = device_.poison;
   w.memory.begin(setup, recorder);
 }
 

@@ -24,6 +24,8 @@ struct DeviceState {
   std::atomic<Trace*> trace = nullptr;
   std::atomic<bool> shut_down = false;
   std::atomic<uint64_t> recoveries = 0;
+  std::optional<std::byte> poison;             // run/poison.hpp
+  const uint64_t owner = device::new_owner();  // of buffers that the caller allocates
   std::array<Queue, kQueues> queues;
 
   // PoisonedState after shutdown, the loss of a lost device.
@@ -98,7 +100,8 @@ struct PipelineState {
   uint32_t generation = 0;
   std::string id;
   CacheHit compile_hit = CacheHit::Unknown;
-  std::vector<bool> host_reads;  // by BufferId: sizes depend on its contents
+  std::vector<bool> host_reads;                // by BufferId: sizes depend on its contents
+  const uint64_t owner = device::new_owner();  // of its arenas
 
   std::mutex mutex;
   std::vector<std::shared_ptr<const pipeline::Variant>> variants;  // in order of their first use

@@ -26,18 +26,22 @@ run::Device open_device(const DriverDevice& device, const RunOptions& options) {
   reference.schedule = options.schedule;
   reference.seed = options.seed;
   reference.subgroup_size = options.subgroup_size;
-  return run::Device::over(*backend::open_reference(reference), {.cache_directory = {}});
+  // Nothing is compiled for it, so that wrong proofs can always be looked for.
+  constexpr std::byte kPoison{0xC3};
+  return run::Device::over(*backend::open_reference(reference),
+                           {.cache_directory = {}, .poison = options.poison.value_or(kPoison)});
 }
 
-const run::Device& open_device(const std::string& id) {
-  static std::map<std::string, run::Device> devices;
-  const auto found = devices.find(id);
+const run::Device& open_device(const std::string& id, std::optional<std::byte> poison) {
+  static std::map<std::pair<std::string, std::optional<std::byte>>, run::Device> devices;
+  const auto found = devices.find({id, poison});
   if (found != devices.end()) return found->second;
   run::DeviceOptions options;
   options.cache_directory.clear();
+  options.poison = poison;
   auto device = run::Device::open(id, std::move(options));
   if (!device) throw std::runtime_error(to_string(device.error()));
-  return devices.emplace(id, std::move(*device)).first->second;
+  return devices.emplace(std::pair(id, poison), std::move(*device)).first->second;
 }
 
 device::Capabilities capabilities_of(const std::string& id) {

@@ -25,8 +25,9 @@ struct CpuOptions {
   // that are good for tests only.
   uint32_t workers = 0;
   std::chrono::nanoseconds spin = std::chrono::microseconds(80);  // of a helper, before it sleeps
-  uint64_t memory_limit = 0;              // of buffers; 0: most of what is available now
-  std::optional<std::byte> fresh_fill{};  // what new memory holds; nothing: anything
+  uint64_t memory_limit = 0;  // of buffers; 0: most of what is available now
+  // What new memory holds that need not be zeros; nothing: zeros, or what its owner left.
+  std::optional<std::byte> fresh_fill{};
   // Code of the shapes that processors of the other kind get, those with vectors of 512 bits or
   // those without: for tests, since no machine has both.
   bool other_shapes = false;

@@ -96,6 +96,9 @@ struct CompilerOptions {
   uint64_t memory_bytes = uint64_t{256} << 20;
   std::shared_ptr<DiskCache> disk{};  // none: only memory
   std::string build_id{};             // empty: compiler_build_id()
+  // For tests: what memory inside of kernels holds that need not be cleared. Such code has keys of
+  // its own.
+  std::optional<std::byte> poison{};
 };
 
 class Compiler {

@@ -53,8 +53,8 @@ class Cpu : public Backend {
   }
 
  private:
-  Result<Handle> do_allocate(uint64_t bytes, Memory kind) override {
-    return parts_.memory.allocate(bytes, kind, info());
+  Result<Allocated> do_allocate(const Allocation& wanted) override {
+    return parts_.memory.allocate(wanted, info());
   }
   void do_release(Handle handle) noexcept override {
     if (!parts_.memory.release(handle)) parts_.code.release(handle);

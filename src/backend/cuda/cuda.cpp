@@ -47,7 +47,7 @@ class Cuda : public Backend {
   void stop() noexcept;
   Result<Queue*> queue_of(uint32_t number);
 
-  Result<Handle> do_allocate(uint64_t bytes, Memory kind) override;
+  Result<Allocated> do_allocate(const Allocation& wanted) override;
   void do_release(Handle handle) noexcept override;
   Result<void> do_transfer(std::span<const Transfer> transfers) override;
   Result<Loaded> do_load(const Artifact& artifact) override;
@@ -107,10 +107,10 @@ Result<Cuda::Queue*> Cuda::queue_of(uint32_t number) {
   return queues_.emplace(number, std::move(queue)).first->second.get();
 }
 
-Result<Handle> Cuda::do_allocate(uint64_t bytes, Memory kind) {
+Result<Allocated> Cuda::do_allocate(const Allocation& wanted) {
   const Current current(gpu_);
   if (auto ok = current.check(); !ok) return std::unexpected(std::move(ok.error()));
-  return parts_.memory.allocate(bytes, kind);
+  return parts_.memory.allocate(wanted);
 }
 
 void Cuda::do_release(Handle handle) noexcept {

@@ -32,8 +32,9 @@ class DeviceMemory {
   // Frees everything.
   void close() noexcept;
 
-  // DeviceOutOfMemory, with what was asked for and what there is.
-  Result<device::Handle> allocate(uint64_t bytes, device::Memory kind);
+  // DeviceOutOfMemory, with what was asked for and what there is. Neither the driver nor its pools
+  // say whose memory it was, so all of it is cleared unless the caller overwrites it.
+  Result<device::Allocated> allocate(const device::Allocation& wanted);
   // Nothing: no memory of this one. Else the caller frees it.
   std::optional<Block> take(device::Handle handle) noexcept;
   // Whether the driver lets all work of the device end before it frees the block.
@@ -48,7 +49,8 @@ class DeviceMemory {
   [[nodiscard]] Block find(device::Handle handle) const;
 
  private:
-  Result<DeviceAddress> allocate_on_device(uint64_t bytes);
+  Result<DeviceAddress> allocate_on_device(uint64_t bytes, bool clear);
+  Result<Block> allocate_on_host(uint64_t bytes, bool clear);
 
   const Gpu& gpu_;
   StreamHandle stream_ = nullptr;  // of the pool

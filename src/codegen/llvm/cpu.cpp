@@ -29,10 +29,10 @@ void add_info(llvm::Module& module, const std::vector<device::KernelInfo>& all) 
 
 }  // namespace
 
-Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked, HostListing listing,
-                                         bool other_shapes) {
+Result<std::vector<std::byte>> host_code(const plan::Plan& plan, const HostOptions& options,
+                                         HostListing listing) {
   Machine machine = Machine::host();
-  if (other_shapes) machine.cheap_masks = machine.wide_vectors = !machine.wide_vectors;
+  if (options.other_shapes) machine.cheap_masks = machine.wide_vectors = !machine.wide_vectors;
   const Output output = listing == HostListing::Object     ? Output::Object
                         : listing == HostListing::Assembly ? Output::Assembly
                                                            : Output::Ir;
@@ -42,14 +42,15 @@ Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked, H
         plan.steps.size() == 1 && std::holds_alternative<plan::LaunchStep>(plan.steps.front().node);
     for (uint32_t i = 0; i < plan.segments.size(); ++i) {
       const plan::Segment& segment = plan.segments[i];
-      const auto phases = Phases::make(segment.program, checked);
+      const auto phases = Phases::make(segment.program, options.checked);
       if (!phases) return std::unexpected(phases.error());
       all.push_back(emit_kernel(module, segment, *phases, i,
                                 {.half_conversions = machine.half_conversions,
                                  .cheap_masks = machine.cheap_masks,
                                  .wide_vectors = machine.wide_vectors,
-                                 .checked = checked,
-                                 .runs_once = runs_once}));
+                                 .checked = options.checked,
+                                 .runs_once = runs_once,
+                                 .poison = options.poison}));
     }
     add_info(module, all);
     return {};

@@ -55,6 +55,7 @@ class KernelEmitter {
     begin();
     for (size_t i = 0; i < phases_.count(); ++i) prepare_phase(i);
     lay_out_scratch();
+    group_bytes_ = scratch_bytes_;
     std::optional<OwnCopies> copies;
     if (!target_.checked) copies.emplace(program_, uses_, scratch_bytes_);
     if (copies && copies->empty()) copies.reset();
@@ -272,6 +273,9 @@ class KernelEmitter {
           llvm::Intrinsic::umin, run,
           llvm::ConstantInt::get(word, static_cast<uint64_t>(std::min(most, 1e9))));
     }
+    if (target_.poison && group_bytes_ != 0)
+      b_.CreateMemSet(scratch_, b_.getInt8(static_cast<uint8_t>(*target_.poison)), group_bytes_,
+                      llvm::Align(kLine));
     start_shared(g);
     if (phases_.cut() == nullptr) {
       emit_phase(0, wx, run, memories_);
@@ -713,6 +717,7 @@ class KernelEmitter {
   std::vector<HiddenRow> hidden_;
   std::vector<Phase> plans_;
   uint64_t scratch_bytes_ = 0;
+  uint64_t group_bytes_ = 0;  // of these, what a workgroup begins anew
   uint32_t copies_ = 0;
   uint32_t loops_ = 0;
   bool cost_guessed_ = false;

@@ -4,6 +4,8 @@
 // how it is called).
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "codegen/llvm/buffer_use.hpp"
@@ -18,7 +20,8 @@ struct HostTarget {
   bool cheap_masks = false;      // a masked access takes as long as a whole one
   bool wide_vectors = true;      // of 512 bits
   bool checked = false;
-  bool runs_once = false;  // the segment is all there is of the program
+  bool runs_once = false;                // the segment is all there is of the program
+  std::optional<std::byte> poison = {};  // what scratch memory holds that is not cleared
 };
 
 // Adds vyre_entry_<number> to the module; says what a caller has to know.

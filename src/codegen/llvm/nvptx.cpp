@@ -40,7 +40,7 @@ Result<std::vector<std::byte>> nvptx_code(const plan::Plan& plan, const NvptxTar
   return make_code(machine, listing == NvptxListing::Ptx ? Output::Assembly : Output::Ir,
                    [&](llvm::Module& module) -> Result<void> {
                      for (uint32_t i = 0; i < plan.segments.size(); ++i)
-                       NvptxKernel(module, plan, i, machine, target.checked).run();
+                       NvptxKernel(module, plan, i, machine, target).run();
                      return {};
                    });
 }

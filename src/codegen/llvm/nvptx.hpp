@@ -5,6 +5,7 @@
 // exits, for which barriers do not wait from sm_70 on.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -21,6 +22,7 @@ inline constexpr std::string_view kDefaultPtxArchitecture = "sm_90";
 struct NvptxTarget {
   std::string_view architecture = kDefaultPtxArchitecture;
   bool checked = false;
+  std::optional<std::byte> poison = {};  // what shared memory holds that need not be cleared
 };
 enum class NvptxListing : uint8_t { Ptx, Llvm };
 

@@ -74,7 +74,7 @@ uint32_t most_blocks(std::string_view architecture, uint32_t threads) {
 }  // namespace
 
 NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Plan& plan, uint32_t number,
-                         const Machine& machine, bool checked)
+                         const Machine& machine, const NvptxTarget& target)
     : module_(module),
       context_(module.getContext()),
       b_(context_),
@@ -82,9 +82,10 @@ NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Plan& plan, uint32_t 
       program_(segment_.program),
       number_(number),
       machine_(machine),
-      checked_(checked),
-      use_(thread_use(program_, checked)),
-      shape_(thread_shape(program_, checked)),
+      checked_(target.checked),
+      poison_(target.poison),
+      use_(thread_use(program_, checked_)),
+      shape_(thread_shape(program_, checked_)),
       votes_(plan, segment_) {}
 
 void NvptxKernel::run() {

@@ -43,7 +43,7 @@ ThreadUse thread_use(const check::CheckedProgram& program, bool accesses_end);
 class NvptxKernel : public Environment {
  public:
   NvptxKernel(llvm::Module& module, const plan::Plan& plan, uint32_t number, const Machine& machine,
-              bool checked);
+              const NvptxTarget& target);
   void run();
 
   // ---- Environment
@@ -171,6 +171,7 @@ class NvptxKernel : public Environment {
   uint32_t number_;
   const Machine& machine_;
   bool checked_;
+  std::optional<std::byte> poison_;
   ThreadUse use_;
   ThreadShape shape_;
   Votes votes_;
