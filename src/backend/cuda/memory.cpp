@@ -15,6 +15,10 @@ namespace {
 // Code reads and writes vectors of this many bytes, also at the end of a buffer.
 constexpr uint64_t kRow = 16;
 
+uint64_t rounded(uint64_t bytes) {
+  return (bytes + kRow - 1) / kRow * kRow;
+}
+
 }  // namespace
 
 Result<void> DeviceMemory::open() {
@@ -24,9 +28,9 @@ Result<void> DeviceMemory::open() {
           gpu_.driver.device_attribute(&pools, DeviceAttribute::MemoryPools, gpu_.number), kDoing);
       !ok)
     return ok;
-  if (pools == 0) return {};
   if (auto ok = gpu_.check(gpu_.driver.stream_create(&stream_, kStreamNonBlocking), kDoing); !ok)
     return ok;
+  if (pools == 0) return {};
   const PoolProperties properties{.device = gpu_.number};
   if (auto ok = gpu_.check(gpu_.driver.pool_create(&pool_, &properties), kDoing); !ok) {
     pool_ = nullptr;
@@ -77,8 +81,8 @@ Result<DeviceAddress> DeviceMemory::allocate_on_device(uint64_t bytes, bool clea
 
 Result<DeviceMemory::Block> DeviceMemory::allocate_on_host(uint64_t bytes, bool clear) {
   void* host = nullptr;
-  if (const Outcome got =
-          gpu_.driver.host_allocate(&host, bytes, kHostAllocPortable | kHostAllocDeviceMap);
+  if (const Outcome got = gpu_.driver.host_allocate(&host, rounded(bytes),
+                                                    kHostAllocPortable | kHostAllocDeviceMap);
       !got.ok())
     return std::unexpected(gpu_.allocation_failed(got, bytes));
   Block block{.host = static_cast<std::byte*>(host)};
@@ -86,21 +90,20 @@ Result<DeviceMemory::Block> DeviceMemory::allocate_on_host(uint64_t bytes, bool 
     free(block);
     return std::unexpected(gpu_.failed(got, "mapping memory of the host"));
   }
-  if (clear) std::memset(host, 0, bytes);
+  if (clear) std::memset(host, 0, rounded(bytes));
   return block;
 }
 
 Result<Allocated> DeviceMemory::allocate(const Allocation& wanted) {
   const Handle handle = new_handle();
   const bool clear = !wanted.overwritten;
-  const uint64_t rounded = (wanted.bytes + kRow - 1) / kRow * kRow;
   Block block;
   if (wanted.bytes != 0 && wanted.kind == Memory::Device) {
-    auto address = allocate_on_device(rounded, clear);
+    auto address = allocate_on_device(rounded(wanted.bytes), clear);
     if (!address) return std::unexpected(std::move(address.error()));
     block.address = *address;
   } else if (wanted.bytes != 0) {
-    auto made = allocate_on_host(rounded, clear);
+    auto made = allocate_on_host(wanted.bytes, clear);
     if (!made) return std::unexpected(std::move(made.error()));
     block = *made;
   }
@@ -112,7 +115,7 @@ Result<Allocated> DeviceMemory::allocate(const Allocation& wanted) {
     free(block);
     throw;
   }
-  return Allocated{handle, clear ? rounded : 0};
+  return Allocated{handle, clear ? rounded(wanted.bytes) : 0};
 }
 
 void DeviceMemory::free(const Block& block) noexcept {

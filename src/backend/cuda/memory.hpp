@@ -53,7 +53,7 @@ class DeviceMemory {
   Result<Block> allocate_on_host(uint64_t bytes, bool clear);
 
   const Gpu& gpu_;
-  StreamHandle stream_ = nullptr;  // of the pool
+  StreamHandle stream_ = nullptr;  // of the pool, and of what is cleared
   PoolHandle pool_ = nullptr;      // none: the device has no pools
   std::atomic<uint64_t> next_ = 1;
   mutable std::mutex mutex_;
