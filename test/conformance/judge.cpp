@@ -15,6 +15,7 @@
 #include "conformance/guard.hpp"
 #include "generator/schedules.hpp"
 #include "plan/programs.hpp"
+#include "run/poison.hpp"
 #include "vyre/backend/cpu.hpp"
 #include "vyre/device/registry.hpp"
 #include "vyre/oracle/oracle.hpp"
@@ -316,6 +317,9 @@ Result<run::Device> open_subject(const Subject& subject) {
   if (found != devices.end()) return found->second;
   run::DeviceOptions options;
   options.cache_directory.clear();
+  auto poison = run::poison_of_environment();  // also for those that are not of the registry
+  if (!poison) return std::unexpected(std::move(poison.error()));
+  options.poison = *poison;
   Result<run::Device> device = [&]() -> Result<run::Device> {
     if (!subject.open) return run::Device::open(subject.id, std::move(options));
     auto backend = subject.open();
