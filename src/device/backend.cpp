@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/fork.hpp"
 #include "device/check_steps.hpp"
 #include "vyre/device/buffer.hpp"
 
@@ -46,11 +47,27 @@ std::string_view name_of(Kind kind) {
 }
 
 Backend::Backend(BackendInfo info)
-    : info_(std::move(info)), instance_(g_next_instance.fetch_add(1)) {}
+    : info_(std::move(info)),
+      instance_(g_next_instance.fetch_add(1)),
+      fork_epoch_(base::fork_epoch()) {}
 
 Backend::~Backend() = default;
 
+bool Backend::is_of_parent() const {
+  return base::is_forked_since(fork_epoch_);
+}
+
+Result<void> Backend::check_process() const {
+  if (!is_of_parent()) return {};
+  return std::unexpected(error(ErrorCode::PoisonedState,
+                               fmt::format("device `{}` was opened before this process was forked, "
+                                           "and its threads are in the parent. Fix: open a device "
+                                           "in the child",
+                                           info_.id)));
+}
+
 Result<void> Backend::check_usable() const {
+  if (auto ok = check_process(); !ok) return ok;
   if (!is_lost()) return {};
   const std::scoped_lock lock(loss_mutex_);
   return std::unexpected(loss_);
@@ -83,6 +100,7 @@ void Backend::describe_loss(const std::vector<std::string>& context) {
 }
 
 Result<Buffer> Backend::allocate(uint64_t bytes, Memory kind) {
+  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
   const uint64_t most = info_.capabilities.storage_buffer_bytes;
@@ -110,6 +128,7 @@ Result<Buffer> Backend::allocate(uint64_t bytes, Memory kind) {
 }
 
 Result<void> Backend::transfer(std::span<const Transfer> transfers) {
+  if (auto ok = check_process(); !ok) return ok;
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return ok;
   auto done = do_transfer(transfers);
@@ -118,6 +137,7 @@ Result<void> Backend::transfer(std::span<const Transfer> transfers) {
 }
 
 Result<LoadedArtifact> Backend::load(const Artifact& artifact) {
+  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
   if (!info_.capabilities.formats.contains(artifact.format))
@@ -143,6 +163,7 @@ Result<LoadedArtifact> Backend::load(const Artifact& artifact) {
 }
 
 Result<Ticket> Backend::submit(const Submission& submission) {
+  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
   if (auto ok = check_steps(submission.steps, info_); !ok) return std::unexpected(ok.error());
@@ -152,6 +173,7 @@ Result<Ticket> Backend::submit(const Submission& submission) {
 }
 
 Result<Completion> Backend::wait(Ticket ticket, Deadline deadline) {
+  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
   auto done = do_wait(ticket, deadline);
@@ -160,11 +182,13 @@ Result<Completion> Backend::wait(Ticket ticket, Deadline deadline) {
 }
 
 bool Backend::is_done(Ticket ticket) {
+  if (is_of_parent()) return true;
   const std::shared_lock lock(life_);
   return is_lost() || do_is_done(ticket);
 }
 
 Result<Completion> Backend::run(const Submission& submission) {
+  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
   if (auto ok = check_steps(submission.steps, info_); !ok) return std::unexpected(ok.error());
@@ -179,6 +203,7 @@ Result<Completion> Backend::run(const Submission& submission) {
 }
 
 Result<void> Backend::recover() {
+  if (auto ok = check_process(); !ok) return ok;
   const std::unique_lock lock(life_);
   if (auto ok = do_recover(); !ok) {
     note_loss(ok.error());
@@ -193,6 +218,7 @@ Result<void> Backend::recover() {
 }
 
 void Backend::release(Handle handle, uint32_t generation) noexcept {
+  if (is_of_parent()) return;
   const std::shared_lock lock(life_);
   if (generation == this->generation()) do_release(handle);
 }
@@ -200,6 +226,8 @@ void Backend::release(Handle handle, uint32_t generation) noexcept {
 // ---- buffers
 
 Buffer::Owned::~Owned() {
+  // In a child the work that uses it never ends.
+  if (backend->is_of_parent()) return;
   for (uint32_t n = uses.load(std::memory_order_acquire); n != 0;
        n = uses.load(std::memory_order_acquire))
     uses.wait(n, std::memory_order_acquire);

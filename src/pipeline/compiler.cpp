@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/fork.hpp"
 #include "codegen/codegen.hpp"
 #include "vyre/ir/binary.hpp"
 
@@ -112,16 +113,19 @@ CacheKey Compiler::key(const Source& source, const Policy& policy) const {
 }
 
 CacheAudit Compiler::audit() const {
+  if (backend_->is_of_parent()) return {};
   const std::scoped_lock lock(mutex_);
   return audit_;
 }
 
 Compiler::MemoryUse Compiler::memory() const {
+  if (backend_->is_of_parent()) return {};
   const std::scoped_lock lock(mutex_);
   return {kept_.size(), kept_bytes_};
 }
 
 void Compiler::clear_memory() {
+  if (backend_->is_of_parent()) return;
   std::list<Kept> old;  // unloaded outside of the lock
   const std::scoped_lock lock(mutex_);
   old.swap(kept_);
@@ -130,6 +134,7 @@ void Compiler::clear_memory() {
 }
 
 std::optional<MissReason> Compiler::why(const CacheKey& key) const {
+  if (backend_->is_of_parent()) return MissReason::Empty;
   bool any = false;
   bool policy = false;
   bool runtime = false;
@@ -178,6 +183,7 @@ void Compiler::keep(const std::shared_ptr<const Variant>& variant) {
 }
 
 Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy, Trace* trace) {
+  if (auto ok = backend_->check_process(); !ok) return std::unexpected(std::move(ok.error()));
   const CacheKey key = this->key(source, policy);
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -270,6 +276,16 @@ Result<Compiler::Found> Compiler::make(const Source& source, const Policy& polic
   }
   if (hit == CacheHit::No) {
     const TraceSpan span(trace, TraceCategory::Compile, name);
+    if (base::ForkSensitive::is_locked())
+      return std::unexpected(
+          Error{.code = ErrorCode::PoisonedState,
+                .message = "another thread was compiling when this process was forked, so that the "
+                           "compiler may be locked for ever. Fix: fork before programs are "
+                           "compiled, or compile in a program of its own (exec)",
+                .context = {},
+                .at = {},
+                .diagnostics = {}});
+    const base::ForkSensitive guard;
     auto code = codegen::emit(target, *variant->plan);
     if (!code) return std::unexpected(code.error());
     artifact.code = std::move(*code);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/fork.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
@@ -66,6 +67,7 @@ std::unique_ptr<Workspace> PipelineState::lease() {
 }
 
 void PipelineState::give_back(std::unique_ptr<Workspace> workspace) {
+  if (device->backend->is_of_parent()) return base::abandon(workspace.release());
   workspace->uses.clear();
   const std::scoped_lock lock(mutex);
   const auto has_arena = [](const std::unique_ptr<Workspace>& w) { return w->arena.valid(); };
@@ -113,7 +115,14 @@ Result<Device> Device::open_preferred(const device::SelectionPolicy& policy, Dev
 
 Device Device::over(std::shared_ptr<device::Backend> backend, DeviceOptions options) {
   if (!backend) return {};
-  return Device(std::make_shared<DeviceState>(std::move(backend), options));
+  // Its destructor waits for threads, which a child of fork() does not have.
+  const auto close = [](DeviceState* state) {
+    if (state->backend->is_of_parent())
+      base::abandon(state);
+    else
+      delete state;
+  };
+  return Device(std::shared_ptr<DeviceState>(new DeviceState(std::move(backend), options), close));
 }
 
 const device::BackendInfo& Device::info() const {
@@ -130,14 +139,15 @@ pipeline::Compiler& Device::compiler() const {
   return state_->compiler;
 }
 pipeline::CacheAudit Device::cache_audit() const {
-  return state_ ? state_->compiler.audit() : pipeline::CacheAudit();
+  return state_ && !state_->backend->is_of_parent() ? state_->compiler.audit()
+                                                    : pipeline::CacheAudit();
 }
 void Device::set_trace(Trace* trace) const {
   if (state_) state_->trace = trace;
 }
 
 device::TelemetrySnapshot Device::telemetry() const {
-  if (!state_) return {};
+  if (!state_ || state_->backend->is_of_parent()) return {};
   device::TelemetrySnapshot snapshot = state_->telemetry.snapshot();
   snapshot.device_lost = state_->backend->losses();
   snapshot.recoveries = state_->recoveries.load();
@@ -180,6 +190,7 @@ Result<CompileResult> Device::compile(const ir::Program& program,
 
 Result<CompileResult> Device::compile(ir::Program&& program, const DispatchConfig& config) const {
   if (!state_) return no_device();
+  if (auto ok = state_->check_usable(); !ok) return std::unexpected(std::move(ok.error()));
   return enter({"checking a program"}, [&]() -> Result<CompileResult> {
     TraceSpan span(state_->trace.load(), TraceCategory::Check, program.name);
     auto checked = check::check_valid(std::move(program));
@@ -290,12 +301,14 @@ Result<void> Device::echo() const {
 
 Result<void> Device::flush() const {
   if (!state_) return no_device();
+  if (auto ok = state_->backend->check_process(); !ok) return ok;
   for (Queue& queue : state_->queues) queue.drain();
   return enter({"flushing a device"}, [&] { return state_->check_usable(); });
 }
 
 Result<void> Device::shutdown() const {
   if (!state_) return no_device();
+  if (auto ok = state_->backend->check_process(); !ok) return ok;
   state_->shut_down.store(true, std::memory_order_release);
   for (Queue& queue : state_->queues) queue.drain();
   state_->compiler.clear_memory();
@@ -309,6 +322,7 @@ bool Device::is_lost() const {
 Result<void> Device::recover() const {
   if (!state_) return no_device();
   return enter(*state_->backend, {"recovering a device"}, [&]() -> Result<void> {
+    if (auto ok = state_->backend->check_process(); !ok) return ok;
     if (state_->shut_down.load())
       return fail(ErrorCode::PoisonedState,
                   fmt::format("device `{}` has been shut down. Fix: open it again", info().id));

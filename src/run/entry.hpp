@@ -44,6 +44,8 @@ std::invoke_result_t<Work> enter(device::Backend& backend, const Doing& doing, W
     auto result = std::forward<Work>(work)();
     if (!result) [[unlikely]]
       complete_error(backend, doing, result.error());
+    else if (backend.is_of_parent()) [[unlikely]]  // a callback has forked: the work is not whole
+      result = std::unexpected(backend.check_process().error());
     return result;
   });
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/fork.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
@@ -30,7 +31,7 @@ const plan::BindingPlan& Pipeline::bindings() const {
 }
 
 pipeline::Manifest Pipeline::manifest() const {
-  if (!state_) return {};
+  if (!state_ || state_->device->backend->is_of_parent()) return {};
   PipelineState& p = *state_;
   const device::BackendInfo& info = p.device->backend->info();
   pipeline::Manifest manifest;
@@ -87,6 +88,8 @@ Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slot
                                        const DispatchConfig& over) const {
   if (!state_) return no_pipeline();
   return enter(*state_->device->backend, dispatching(program()), [&]() -> Result<Report> {
+    if (auto ok = state_->device->backend->check_process(); !ok)
+      return std::unexpected(std::move(ok.error()));
     const Merged config(state_->config, over);
     if (auto ok = config.check(); !ok) return std::unexpected(ok.error());
     const auto start = std::chrono::steady_clock::now();
@@ -138,6 +141,7 @@ Result<std::vector<Report>> Pipeline::dispatch_batch(std::span<const Arguments> 
 struct PendingState final : Queue::Started {
   std::shared_ptr<PipelineState> pipeline;
   std::shared_ptr<const check::CheckedProgram> program;
+  const uint32_t fork_epoch = base::fork_epoch();
   DispatchConfig config;
   std::vector<std::vector<std::byte>> inputs;
   std::optional<Dispatch> dispatch;
@@ -253,6 +257,8 @@ Result<Pending> Pipeline::dispatch_async(const Arguments& arguments,
 
 Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
                                const Arguments& arguments, const DispatchConfig& over) {
+  if (auto ok = pipeline->device->backend->check_process(); !ok)
+    return std::unexpected(std::move(ok.error()));
   auto state = std::make_shared<PendingState>();
   state->pipeline = pipeline;
   state->program = pipeline->source.program;
@@ -284,7 +290,8 @@ Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
 }
 
 bool Pending::is_ready() const {
-  return state_ && state_->is_done();
+  // In a child of fork() there is nothing to wait for but the error.
+  return state_ && (base::is_forked_since(state_->fork_epoch) || state_->is_done());
 }
 
 void Pending::cancel() {
@@ -296,6 +303,11 @@ Result<Report> Pending::wait_into(Outputs& slots, Deadline deadline) {
     return fail(ErrorCode::InvalidArgument,
                 "this Pending stands for no dispatch. Fix: wait for what dispatch_async returned");
   return enter(dispatching(*state_->program), [&]() -> Result<Report> {
+    if (base::is_forked_since(state_->fork_epoch))
+      return fail(
+          ErrorCode::PoisonedState,
+          "the dispatch was started before this process was forked, and runs in the parent. "
+          "Fix: wait for it there, or dispatch on a device opened in the child");
     if (!state_->wait_until(deadline))
       return fail(ErrorCode::Timeout,
                   "the dispatch is not done at the deadline. Fix: wait longer, or cancel() it");

@@ -48,7 +48,8 @@ Queue::Turn::Turn(Queue& queue) : queue_(queue) {
 }
 
 Queue::Turn::~Turn() {
-  queue_.core_->next();
+  // A callback that forked has come back in the child, where the lock may be held for ever.
+  if (!base::is_forked_since(queue_.core_->fork_epoch)) queue_.core_->next();
 }
 
 void Queue::post(std::function<void()> work) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One in-order queue of a device. Callers that wait for their work run it themselves when their
 // turn comes; work that nobody waits for yet is started in its turn and finished later, or runs on
-// a thread of the queue.
+// a thread of the queue. In a child of fork() a queue is neither used nor destroyed: its device
+// refuses every call and is abandoned.
 #pragma once
 
 #include <chrono>
@@ -12,6 +13,8 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+
+#include "base/fork.hpp"
 
 namespace vyre::run {
 
@@ -73,6 +76,7 @@ class Queue {
   };
   // Shared with the thread: work may hold the last owner of the device, and with it of this queue.
   struct Core {
+    const uint32_t fork_epoch = base::fork_epoch();
     std::mutex mutex;
     std::condition_variable changed;
     uint64_t given = 0;    // turns

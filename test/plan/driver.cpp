@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <utility>
+
+#include <unistd.h>
 
 #include "generator/schedules.hpp"
 #include "vyre/backend/reference.hpp"
@@ -31,6 +34,9 @@ run::Device open_device(const DriverDevice& device, const RunOptions& options) {
 
 const run::Device& open_device(const std::string& id) {
   static std::map<std::string, run::Device> devices;
+  // Devices of a parent do not work in its child.
+  static pid_t process = ::getpid();
+  if (std::exchange(process, ::getpid()) != ::getpid()) devices.clear();
   const auto found = devices.find(id);
   if (found != devices.end()) return found->second;
   run::DeviceOptions options;

@@ -73,6 +73,10 @@ class Backend : public std::enable_shared_from_this<Backend> {
   // Both at once, for work that nothing else is done beside.
   Result<Completion> run(const Submission& submission);
 
+  // In a child of fork(), for a device that was opened before it: its threads are in the parent,
+  // and its locks may be held for ever. Every call is PoisonedState, and nothing is released.
+  [[nodiscard]] bool is_of_parent() const;
+  [[nodiscard]] Result<void> check_process() const;
   // A lost device stays lost until recover(); every call gives the error of the loss.
   [[nodiscard]] bool is_lost() const { return lost_.load(std::memory_order_acquire); }
   [[nodiscard]] Result<void> check_usable() const;
@@ -116,6 +120,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
 
   BackendInfo info_;
   uint64_t instance_;
+  const uint32_t fork_epoch_;
   std::atomic<uint32_t> generation_ = 1;
   // Shared by calls, alone for recover().
   mutable std::shared_mutex life_;
