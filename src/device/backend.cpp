@@ -181,8 +181,9 @@ Result<Completion> Backend::run(const Submission& submission) {
 Result<void> Backend::recover() {
   const std::unique_lock lock(life_);
   if (auto ok = do_recover(); !ok) {
-    note_loss(ok.error());
-    return ok;
+    Error lost = ok.error();
+    note_loss(lost);
+    return ok;  // what keeps it from coming back, not what it was lost by
   }
   generation_.fetch_add(1, std::memory_order_acq_rel);
   const std::scoped_lock loss_lock(loss_mutex_);

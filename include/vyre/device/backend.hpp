@@ -86,6 +86,9 @@ class Backend : public std::enable_shared_from_this<Backend> {
 
  protected:
   explicit Backend(BackendInfo info);
+  // The device is lost if the error says so; the error becomes that of the first loss. For a
+  // backend whose call returns something else than the loss it has found.
+  void note_loss(Error& error);
 
  private:
   friend class Buffer;
@@ -111,7 +114,6 @@ class Backend : public std::enable_shared_from_this<Backend> {
   // Frees everything; nothing of the old life is released afterwards.
   virtual Result<void> do_recover() = 0;
 
-  void note_loss(Error& error);
   void release(Handle handle, uint32_t generation) noexcept;
 
   BackendInfo info_;

@@ -41,7 +41,7 @@ Result<void> DeviceMemory::open() {
   auto first = allocate_on_device(kRow);
   if (!first) return std::unexpected(std::move(first.error()));
   if (auto ok = gpu_.check(gpu_.driver.pool_free(*first, stream_), kDoing); !ok) return ok;
-  return gpu_.check(gpu_.driver.stream_synchronize(stream_), kDoing);
+  return gpu_.check(gpu_.await(stream_), kDoing);
 }
 
 void DeviceMemory::close() noexcept {
@@ -67,7 +67,7 @@ Result<DeviceAddress> DeviceMemory::allocate_on_device(uint64_t bytes) {
   if (!got.ok()) return std::unexpected(gpu_.allocation_failed(got, bytes));
   if (pool_ == nullptr) return address;
   // Other streams may use it only when this one has come so far.
-  if (const Outcome there = gpu_.driver.stream_synchronize(stream_); !there.ok()) {
+  if (const Outcome there = gpu_.await(stream_); !there.ok()) {
     std::ignore = gpu_.driver.pool_free(address, stream_);
     return std::unexpected(gpu_.allocation_failed(there, bytes));
   }
@@ -108,11 +108,11 @@ Result<Handle> DeviceMemory::allocate(uint64_t bytes, Memory kind) {
 
 void DeviceMemory::free(const Block& block) noexcept {
   if (block.host != nullptr)
-    std::ignore = gpu_.driver.host_free(block.host);
+    gpu_.deferred.pinned(block.host, block.bytes);
   else if (block.address != 0 && pool_ != nullptr)
     std::ignore = gpu_.driver.pool_free(block.address, stream_);
   else if (block.address != 0)
-    std::ignore = gpu_.driver.memory_free(block.address);
+    gpu_.deferred.memory(block.address, block.bytes);
 }
 
 std::optional<DeviceMemory::Block> DeviceMemory::take(Handle handle) noexcept {
@@ -122,6 +122,13 @@ std::optional<DeviceMemory::Block> DeviceMemory::take(Handle handle) noexcept {
   const Block taken = row->second;
   blocks_.erase(row);
   return taken;
+}
+
+DeviceMemory::Sum DeviceMemory::sum() const {
+  const std::scoped_lock lock(mutex_);
+  Sum sum{.buffers = blocks_.size()};
+  for (const auto& [handle, block] : blocks_) sum.bytes += block.bytes;
+  return sum;
 }
 
 DeviceMemory::Block DeviceMemory::find(Handle handle) const {

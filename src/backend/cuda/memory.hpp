@@ -36,16 +36,18 @@ class DeviceMemory {
   Result<device::Handle> allocate(uint64_t bytes, device::Memory kind);
   // Nothing: no memory of this one. Else the caller frees it.
   std::optional<Block> take(device::Handle handle) noexcept;
-  // Whether the driver lets all work of the device end before it frees the block.
-  [[nodiscard]] bool waits(const Block& block) const {
-    return block.bytes != 0 && (block.host != nullptr || pool_ == nullptr);
-  }
+  // What the driver frees only when nothing runs is left to Gpu::deferred.
   void free(const Block& block) noexcept;
   // For code too: handles are 1, 2, 3 and so on, and are never used again.
   device::Handle new_handle() { return {next_.fetch_add(1, std::memory_order_relaxed)}; }
 
   // Of no bytes for a handle that is no memory of this one.
   [[nodiscard]] Block find(device::Handle handle) const;
+  struct Sum {
+    uint64_t buffers = 0;
+    uint64_t bytes = 0;
+  };
+  [[nodiscard]] Sum sum() const;
 
  private:
   Result<DeviceAddress> allocate_on_device(uint64_t bytes);
