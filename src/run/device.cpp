@@ -316,7 +316,10 @@ Result<void> Device::recover() const {
     std::array<std::optional<Queue::Turn>, kQueues> turns;
     for (size_t i = 0; i < kQueues; ++i) turns[i].emplace(state_->queues[i]);
     for (Queue& queue : state_->queues) queue.finish_started();
-    if (auto ok = state_->backend->recover(); !ok) return ok;
+    if (auto ok = state_->backend->recover(); !ok) {
+      ok.error().context.push_back(fmt::format("while recovering device `{}`", info().id));
+      return ok;
+    }
     state_->compiler.clear_memory();
     state_->recoveries.fetch_add(1);
     return {};

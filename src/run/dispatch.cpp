@@ -183,16 +183,19 @@ Result<void> Dispatch::check_output_bytes() {
 
 // ---- the work
 
+device::Deadline deadline_of(const DispatchConfig& config, Dispatch::Time start) {
+  if (!config.timeout || config.timeout->count() <= 0) return device::kNoDeadline;
+  return *config.timeout < device::kNoDeadline - start ? start + *config.timeout
+                                                       : device::kNoDeadline;
+}
+
 SubmitOptions Dispatch::submit_options() const {
   SubmitOptions options;
   options.queue = config_.queue.value_or(0);
   options.checked = lease_->wanted.checked;
   options.cancel = config_.cancel.value_or(nullptr);
   options.trace = device_.trace.load(std::memory_order_relaxed);
-  if (config_.timeout && config_.timeout->count() > 0) {
-    const auto left = device::kNoDeadline - start_;
-    options.deadline = *config_.timeout < left ? start_ + *config_.timeout : device::kNoDeadline;
-  }
+  options.deadline = deadline_of(config_, start_);
   return options;
 }
 
@@ -273,11 +276,11 @@ Error Dispatch::with_context(Error error, uint32_t segment) const {
   lines.push_back(fmt::format(
       "while running program `{}`{} on device `{}`", p_.source.program->program.name,
       config_.label ? fmt::format(" ({})", *config_.label) : "", device_.backend->info().id));
-  if (error.code == ErrorCode::DeviceLost) {
-    // The loss is described where it was seen first; everybody then gets the same error.
-    device_.backend->describe_loss(lines);
+  // The loss is described where it was seen first; everybody then gets the same error. A dispatch
+  // whose time is over gets Timeout, also where that has cost the device.
+  if (device_.backend->is_lost()) device_.backend->describe_loss(lines);
+  if (error.code == ErrorCode::DeviceLost)
     if (auto lost = device_.backend->check_usable(); !lost) return lost.error();
-  }
   error.context.insert(error.context.end(), lines.begin(), lines.end());
   return error;
 }

@@ -77,6 +77,20 @@ class Merged {
   const DispatchConfig* config_;
 };
 
+Queue::Patience patience_of(const DispatchConfig& config,
+                            std::chrono::steady_clock::time_point start) {
+  return {.deadline = deadline_of(config, start), .cancel = config.cancel.value_or(nullptr)};
+}
+
+std::unexpected<Error> queued_too_long(const Queue::Patience& patience) {
+  if (patience.cancel != nullptr && patience.cancel->load(std::memory_order_relaxed))
+    return fail(ErrorCode::Timeout, "the dispatch was cancelled. Fix: run it again");
+  return fail(
+      ErrorCode::Timeout,
+      "the dispatch waited for work before it in its queue until its time limit. Fix: allow "
+      "more time, use another queue, or limit the time of the work before it");
+}
+
 Doing dispatching(const check::CheckedProgram& program) {
   return {"dispatching program", program.program.name};
 }
@@ -90,7 +104,11 @@ Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slot
     const Merged config(state_->config, over);
     if (auto ok = config.check(); !ok) return std::unexpected(ok.error());
     const auto start = std::chrono::steady_clock::now();
-    const Queue::Turn turn(state_->device->queues[(*config).queue.value_or(0)]);
+    Queue& queue = state_->device->queues[(*config).queue.value_or(0)];
+    const Queue::Patience patience = patience_of(*config, start);
+    const Queue::Turn turn(queue, patience);
+    if (!turn.is_taken() || (patience.is_limited() && !queue.finish_started(patience)))
+      return queued_too_long(patience);
     Dispatch dispatch(*state_, *config, start);
     if (auto ok = dispatch.prepare(arguments); !ok) return std::unexpected(ok.error());
     return dispatch.run(&slots);

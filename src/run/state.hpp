@@ -112,6 +112,9 @@ struct PipelineState {
 };
 
 pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route);
+// When the time of a call is over that came in at `start`.
+device::Deadline deadline_of(const DispatchConfig& config,
+                             std::chrono::steady_clock::time_point start);
 
 // Returned to its pipeline when the dispatch is over.
 class Lease {
