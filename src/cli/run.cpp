@@ -149,6 +149,7 @@ class RunCommand {
     if (!device) return device.error();
     device_ = std::move(*device);
     const Result<void> ran = dispatch();
+    app_.device_lost = device_.is_lost();
     if (!ran && InterruptGuard::interrupted()) return kExitInterrupted;
     if (!ran) return fail(app_, prepared_, ran.error());
     return finish();

@@ -113,6 +113,7 @@ class VerifyCommand {
       auto device = open_device(app_, {.id = id, .options = {.warn = warn}});
       if (!device) return device.error();
       auto verdict = verify(*device);
+      app_.device_lost = app_.device_lost || device->is_lost();
       if (InterruptGuard::interrupted()) return kExitInterrupted;
       if (!verdict) return fail(app_, prepared_, verdict.error());
       verdicts.push_back(std::move(*verdict));
