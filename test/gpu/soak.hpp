@@ -108,5 +108,8 @@ void check_two_pipelines(Soak& soak);
 void check_one_pipeline_twice(Soak& soak);
 void check_bounds(Soak& soak);
 void check_memory(Soak& soak);
+void check_hang(Soak& soak);
+// One of the processes of check_hang; its exit code.
+int run_hang_child(const std::string& id, const std::string& kind);
 
 }  // namespace vyre::soak
