@@ -195,6 +195,7 @@ class VerifyCommand {
     config.checked = options_.checked;
     config.timeout = prepared_.timeout;
     config.cancel = &InterruptGuard::interrupted();
+    config.untrusted = prepared_.untrusted;
     const auto compiled =
         device.compile(std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
     if (!compiled) return std::unexpected(compiled.error());

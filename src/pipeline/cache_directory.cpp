@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
+#include "base/stop.hpp"
 
 namespace vyre::pipeline {
 namespace {
@@ -267,6 +268,7 @@ files::Io<files::Descriptor> lock_file(int directory, const std::string& name, m
     }
     int error = files::try_lock(file->value());
     while (error == EWOULDBLOCK && steady_clock::now() < deadline) {
+      poll_stop_now();
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, milliseconds(16));
       error = files::try_lock(file->value());

@@ -45,6 +45,7 @@ uint16_t Draft::fresh_tag() {
 }
 
 ExprId Draft::call_expr(Expr e, std::optional<Type> type, LocId loc) {
+  poll_stop();
   const ExprId id = p.add(std::move(e), loc);
   c.expr_types.resize(p.exprs.size());
   c.expr_types[id.index()] = type;
@@ -57,6 +58,7 @@ ExprId Draft::expr(Expr e, Type type, LocId loc) {
 }
 
 StmtId Draft::stmt(Stmt s, LocId loc, Level flow) {
+  poll_stop();
   const StmtId id = p.add(std::move(s), loc);
   c.flow_levels.resize(p.stmts.size(), Level::Lane);
   c.flow_levels[id.index()] = flow;

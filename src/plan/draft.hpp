@@ -15,6 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/stop.hpp"
 #include "vyre/check/check.hpp"
 #include "vyre/plan/plan.hpp"
 
@@ -159,6 +160,7 @@ class Draft {
 // Everything below a statement or expression, itself included.
 template <class Visit>
 void for_each_stmt(const ir::Program& p, ir::StmtId id, const Visit& visit) {
+  poll_stop();
   visit(id);
   ir::for_each_block(p[id], [&](ir::Block b) {
     for (const ir::StmtId inner : p.items(b)) for_each_stmt(p, inner, visit);

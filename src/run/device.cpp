@@ -87,6 +87,17 @@ pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route) {
   return policy;
 }
 
+pipeline::CompileLimits compile_limits(const DispatchConfig& config) {
+  return config.untrusted.value_or(false) ? pipeline::CompileLimits::untrusted()
+                                          : pipeline::CompileLimits();
+}
+
+StopCondition stop_condition(const DispatchConfig& config,
+                             std::chrono::steady_clock::time_point start) {
+  return StopCondition::after(config.timeout.value_or(std::chrono::nanoseconds(0)),
+                              config.cancel.value_or(nullptr), start);
+}
+
 // ---- opening
 
 Result<Device> Device::open(std::string_view id, DeviceOptions options) {
@@ -181,6 +192,7 @@ Result<CompileResult> Device::compile(const ir::Program& program,
 Result<CompileResult> Device::compile(ir::Program&& program, const DispatchConfig& config) const {
   if (!state_) return no_device();
   return enter({"checking a program"}, [&]() -> Result<CompileResult> {
+    const StopScope stop(stop_condition(config, std::chrono::steady_clock::now()));
     TraceSpan span(state_->trace.load(), TraceCategory::Check, program.name);
     auto checked = check::check_valid(std::move(program));
     span.end();
@@ -211,6 +223,7 @@ Result<CompileResult> Device::compile_source(pipeline::Source source,
   DeviceState& device = *state_;
   if (auto ok = device.check_usable(); !ok) return std::unexpected(ok.error());
   if (auto ok = check_config(config); !ok) return std::unexpected(ok.error());
+  const StopScope stop(stop_condition(config, std::chrono::steady_clock::now()));
   const device::BackendInfo& info = device.backend->info();
   const check::CheckedProgram& program = *source.program;
   if (auto ok = pipeline::check_device_limits(program, config.workgroup, info); !ok)
@@ -231,7 +244,7 @@ Result<CompileResult> Device::compile_source(pipeline::Source source,
   state->generation = device.backend->generation();
   const pipeline::Policy policy =
       policy_of(config, first_route(program, config, info.capabilities));
-  auto found = device.compiler.get(source, policy, device.trace.load());
+  auto found = device.compiler.get(source, policy, device.trace.load(), compile_limits(config));
   if (!found) return std::unexpected(found.error());
   state->device = state_;
   state->host_reads = check::read_by_host(program);

@@ -84,6 +84,7 @@ Result<void> Dispatch::shape() {
                        (w.layout.total == 0 || w.arena.check_owner(*device_.backend).has_value());
   if (!current) {
     w.shaped = false;
+    const StopScope stop(stop_condition(config_, start_));
     auto launch = check::resolve_launch(
         *p_.source.program,
         {.inputs = w.by_input, .grid = w.wanted.grid, .workgroup = w.wanted.workgroup});

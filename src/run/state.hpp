@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/stop.hpp"
 #include "run/memory.hpp"
 #include "run/plan_runner.hpp"
 #include "run/queue.hpp"
@@ -112,6 +113,10 @@ struct PipelineState {
 };
 
 pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route);
+pipeline::CompileLimits compile_limits(const DispatchConfig& config);
+// Of a call that came in at `start`.
+StopCondition stop_condition(const DispatchConfig& config,
+                             std::chrono::steady_clock::time_point start);
 
 // Returned to its pipeline when the dispatch is over.
 class Lease {

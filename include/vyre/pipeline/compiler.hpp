@@ -26,6 +26,7 @@
 #include "vyre/device/buffer.hpp"
 #include "vyre/device/telemetry.hpp"
 #include "vyre/pipeline/audit.hpp"
+#include "vyre/pipeline/compile_limits.hpp"
 #include "vyre/pipeline/disk_cache.hpp"
 #include "vyre/plan/plan.hpp"
 
@@ -107,8 +108,10 @@ class Compiler {
     std::shared_ptr<const Variant> variant;
     CacheHit hit = CacheHit::Unknown;
   };
-  // Several threads that ask for one key at once compile it once.
-  Result<Found> get(const Source& source, const Policy& policy, Trace* trace = nullptr);
+  // Several threads that ask for one key at once compile it once. What stops the caller's thread
+  // (base/stop.hpp) stops this, by an exception.
+  Result<Found> get(const Source& source, const Policy& policy, Trace* trace = nullptr,
+                    const CompileLimits& limits = {});
 
   [[nodiscard]] CacheKey key(const Source& source, const Policy& policy) const;
   [[nodiscard]] std::string_view build_id() const { return options_.build_id; }
@@ -131,7 +134,12 @@ class Compiler {
 
   std::shared_ptr<const Variant> find_in_memory(const CacheKey& key);
   void keep(const std::shared_ptr<const Variant>& variant);
-  Result<Found> make(const Source& source, const Policy& policy, const CacheKey& key, Trace* trace);
+  struct Request;
+  Result<Found> make(const Request& request);
+  // From the disk, or made.
+  Result<CacheHit> find_or_make_code(const Request& request, const plan::Plan& plan,
+                                     device::Artifact& artifact, DiskCache::Lock& one_compiler);
+  void store(const Request& request, const Variant& variant, const device::Artifact& artifact);
 
   std::shared_ptr<device::Backend> backend_;
   device::Telemetry& telemetry_;

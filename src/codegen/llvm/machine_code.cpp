@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/llvm/machine_code.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <new>
 
@@ -26,6 +28,8 @@ void LLVMInitializeNVPTXTargetMC();
 void LLVMInitializeNVPTXAsmPrinter();
 }
 
+#include "base/stop.hpp"
+#include "codegen/in_process.hpp"
 #include "codegen/llvm/narrow_lanes.hpp"
 
 namespace vyre::codegen {
@@ -41,11 +45,49 @@ struct Refused {
   std::string reason;
 };
 
+// Found before LLVM's first pass, so that no frame of LLVM is left.
+struct TooHeavy {};
+
+FailureHooks failure_hooks;
+std::atomic<bool> interrupted = false;
+constinit thread_local bool inside = false;
+constinit thread_local uint64_t weight_limit = 0;
+
 void refuse(void*, const char* reason, bool) {
+  if (failure_hooks.refused != nullptr) failure_hooks.refused(reason);
   throw Refused{reason};
 }
 void refuse_memory(void*, const char*, bool) {
+  if (failure_hooks.no_memory != nullptr) failure_hooks.no_memory();
   throw std::bad_alloc();
+}
+
+// Everything of LLVM that one compilation makes.
+struct Work {
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::string said;  // by LLVM's diagnostics
+  llvm::LLVMContext context;
+  llvm::Module module{"vyre", context};
+  llvm::PassInstrumentationCallbacks callbacks;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::ModulePassManager passes;
+  llvm::legacy::PassManager emitters;
+  llvm::SmallString<0> bytes;
+  llvm::raw_svector_ostream out{bytes};
+  Work* next = nullptr;
+};
+
+// Reachable for ever, so that no leak checker asks about it.
+void abandon(std::unique_ptr<Work> work) {
+  static std::mutex mutex;
+  static Work* all = nullptr;
+  interrupted = true;
+  const std::scoped_lock lock(mutex);
+  work->next = all;
+  all = work.release();
 }
 
 void start_llvm() {
@@ -80,12 +122,12 @@ constexpr const char* kThreadPasses =
     "loop-unroll<O3>,simplifycfg,early-cse<memssa>,correlated-propagation,infer-alignment,dse,adce,"
     "simplifycfg)";
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pipeline) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
+void optimise(Work& work, const char* pipeline) {
+  // Passes that are left out leave a valid module, which is then not used.
+  work.callbacks.registerShouldRunOptionalPassCallback(
+      [](llvm::StringRef, llvm::Any) { return !stop_requested(); });
+  llvm::PassBuilder builder(work.machine.get(), llvm::PipelineTuningOptions(), std::nullopt,
+                            &work.callbacks);
   builder.registerPipelineParsingCallback([](llvm::StringRef name,
                                              llvm::FunctionPassManager& passes,
                                              llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
@@ -99,15 +141,43 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pi
     passes.addPass(llvm::ScalarizerPass(options));
     return true;
   });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager passes;
-  if (llvm::Error error = builder.parsePassPipeline(passes, pipeline))
+  builder.registerModuleAnalyses(work.modules);
+  builder.registerCGSCCAnalyses(work.components);
+  builder.registerFunctionAnalyses(work.functions);
+  builder.registerLoopAnalyses(work.loops);
+  builder.crossRegisterProxies(work.loops, work.functions, work.components, work.modules);
+  if (llvm::Error error = builder.parsePassPipeline(work.passes, pipeline))
     throw Refused{llvm::toString(std::move(error))};
-  passes.run(module, modules);
+  work.passes.run(work.module, work.modules);
+  // What is known of values would be kept up to date while code is selected, for nobody.
+  work.modules.clear();
+  work.components.clear();
+  work.functions.clear();
+  work.loops.clear();
+}
+
+// What the module costs to optimise and select: instructions, by the registers that their values
+// take, and by element where an operation is done for one after the other.
+uint64_t weight_of(const llvm::Module& module) {
+  constexpr uint64_t kRegisterBits = 256;
+  uint64_t weight = 0;
+  for (const llvm::Function& function : module)
+    for (const llvm::BasicBlock& block : function)
+      for (const llvm::Instruction& i : block) {
+        const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(i.getType());
+        if (vector == nullptr) {
+          ++weight;
+          continue;
+        }
+        const unsigned code = i.getOpcode();
+        const bool by_element = code == llvm::Instruction::UDiv ||
+                                code == llvm::Instruction::SDiv ||
+                                code == llvm::Instruction::URem || code == llvm::Instruction::SRem;
+        const uint64_t bits = uint64_t{vector->getNumElements()} * vector->getScalarSizeInBits();
+        weight +=
+            by_element ? 4 * vector->getNumElements() : std::max<uint64_t>(1, bits / kRegisterBits);
+      }
+  return weight;
 }
 
 void collect(const llvm::DiagnosticInfo* info, void* text) {
@@ -118,7 +188,7 @@ void collect(const llvm::DiagnosticInfo* info, void* text) {
   info->print(printer);
 }
 
-Result<std::vector<std::byte>> generate(const Machine& machine, Output output,
+Result<std::vector<std::byte>> generate(Work& work, const Machine& machine, Output output,
                                         const std::function<Result<void>(llvm::Module&)>& fill) {
   std::string reason;
   const llvm::Target* const target = llvm::TargetRegistry::lookupTarget(machine.triple, reason);
@@ -127,16 +197,14 @@ Result<std::vector<std::byte>> generate(const Machine& machine, Output output,
         failed(ErrorCode::CompileFailed,
                fmt::format("LLVM makes no code for {}: {}. Fix: use another device", machine.triple,
                            reason)));
-  const std::unique_ptr<llvm::TargetMachine> made(target->createTargetMachine(
-      machine.triple, machine.cpu, machine.features, llvm::TargetOptions(), llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Default));
-  llvm::LLVMContext context;
-  std::string said;
-  context.setDiagnosticHandlerCallBack(
-      [](const llvm::DiagnosticInfo* info, void* text) { collect(info, text); }, &said);
-  llvm::Module module("vyre", context);
+  work.machine.reset(target->createTargetMachine(machine.triple, machine.cpu, machine.features,
+                                                 llvm::TargetOptions(), llvm::Reloc::PIC_,
+                                                 std::nullopt, llvm::CodeGenOptLevel::Default));
+  work.context.setDiagnosticHandlerCallBack(
+      [](const llvm::DiagnosticInfo* info, void* text) { collect(info, text); }, &work.said);
+  llvm::Module& module = work.module;
   module.setTargetTriple(machine.triple);
-  module.setDataLayout(made->createDataLayout());
+  module.setDataLayout(work.machine->createDataLayout());
   if (auto ok = fill(module); !ok) return std::unexpected(ok.error());
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
@@ -144,6 +212,9 @@ Result<std::vector<std::byte>> generate(const Machine& machine, Output output,
     function.addFnAttr("target-features", machine.features);
     if (machine.wide_vectors) function.addFnAttr("prefer-vector-width", "512");
   }
+  poll_stop_now();
+  if (weight_limit != 0)
+    if (weight_of(module) > weight_limit) throw TooHeavy();
   std::string broken;
   llvm::raw_string_ostream broken_out(broken);
   if (llvm::verifyModule(module, &broken_out))
@@ -151,23 +222,21 @@ Result<std::vector<std::byte>> generate(const Machine& machine, Output output,
         ErrorCode::Internal, fmt::format("the code generator made invalid LLVM IR: {}. Fix: report "
                                          "this as a bug of Vyre",
                                          broken)));
-  optimise(module, *made, machine.lanes_are_threads ? kThreadPasses : kPasses);
+  optimise(work, machine.lanes_are_threads ? kThreadPasses : kPasses);
+  poll_stop_now();
 
-  llvm::SmallString<0> bytes;
-  llvm::raw_svector_ostream out(bytes);
   if (output == Output::Ir) {
-    module.print(out, nullptr);
+    module.print(work.out, nullptr);
   } else {
-    llvm::legacy::PassManager passes;
     const auto type = output == Output::Object ? llvm::CodeGenFileType::ObjectFile
                                                : llvm::CodeGenFileType::AssemblyFile;
-    if (made->addPassesToEmitFile(passes, out, nullptr, type))
+    if (work.machine->addPassesToEmitFile(work.emitters, work.out, nullptr, type))
       throw Refused{"the target writes no such file"};
-    passes.run(module);
+    work.emitters.run(module);
   }
-  if (!said.empty()) throw Refused{said};
-  const auto* const first = reinterpret_cast<const std::byte*>(bytes.data());
-  return std::vector<std::byte>(first, first + bytes.size());
+  if (!work.said.empty()) throw Refused{work.said};
+  const auto* const first = reinterpret_cast<const std::byte*>(work.bytes.data());
+  return std::vector<std::byte>(first, first + work.bytes.size());
 }
 
 }  // namespace
@@ -202,15 +271,49 @@ Machine Machine::nvptx(std::string_view architecture) {
 Result<std::vector<std::byte>> make_code(const Machine& machine, Output output,
                                          const std::function<Result<void>(llvm::Module&)>& fill) {
   start_llvm();
+  const struct Inside {
+    Inside() { inside = true; }
+    ~Inside() { inside = false; }
+  } entered;
+  auto work = std::make_unique<Work>();
   try {
-    return generate(machine, output, fill);
+    return generate(*work, machine, output, fill);
   } catch (const Refused& refused) {
+    abandon(std::move(work));
     return std::unexpected(failed(
         ErrorCode::CompileFailed,
         fmt::format("LLVM refuses to make code for {}: {}. Fix: report this as a bug of Vyre; "
                     "another device may run the program",
                     machine.triple, refused.reason)));
+  } catch (const std::bad_alloc&) {
+    abandon(std::move(work));
+    throw;
   }
+}
+
+bool llvm_was_interrupted() {
+  return interrupted;
+}
+
+std::optional<Result<std::vector<std::byte>>> if_light(
+    uint64_t most, const std::function<Result<std::vector<std::byte>>()>& make) {
+  const struct Limit {
+    explicit Limit(uint64_t limit) { weight_limit = limit; }
+    ~Limit() { weight_limit = 0; }
+  } limit(most);
+  try {
+    return make();
+  } catch (const TooHeavy&) {
+    return std::nullopt;
+  }
+}
+
+bool in_llvm() {
+  return inside;
+}
+
+void set_failure_hooks(const FailureHooks& hooks) {
+  failure_hooks = hooks;
 }
 
 }  // namespace vyre::codegen
