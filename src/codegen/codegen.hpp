@@ -21,8 +21,7 @@ struct Target {
   device::Format format = device::Format::Program;
   uint32_t subgroup_size = 0;
   bool checked = false;  // accesses out of bounds stop a lane
-  // BackendInfo::architecture. For Ptx: "sm_80"; for Object anything: the shapes of code that the
-  // host would not get.
+  // BackendInfo::architecture. For Ptx: "sm_80"; for Object one of device/kernel.hpp, or nothing.
   std::string architecture = {};
 };
 NvptxTarget ptx_target(const Target& target);  // as long as `target` is there

@@ -302,11 +302,17 @@ std::vector<Subject> subjects() {
     }
   }
   // Code that other processors get is not left to machines that have them.
-  all.push_back({.id = "cpu:other_shapes",
-                 .backend = "cpu",
-                 .every_case = everything,
-                 .unusable = backend::why_no_cpu(),
-                 .open = [] { return backend::open_cpu({.other_shapes = true}); }});
+  const auto cpu_with = [&](const char* id, backend::CpuCode code) {
+    all.push_back({.id = id,
+                   .backend = "cpu",
+                   .every_case = everything,
+                   .unusable = backend::why_no_cpu(),
+                   .open = [code] { return backend::open_cpu({.code = code}); }});
+  };
+  cpu_with("cpu:other_shapes", backend::CpuCode::OtherShapes);
+  // Nor is that of large programs left to these: random programs are small.
+  cpu_with("cpu:called_functions", backend::CpuCode::CalledFunctions);
+  cpu_with("cpu:cheap", backend::CpuCode::Cheap);
   return all;
 }
 

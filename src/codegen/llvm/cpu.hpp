@@ -12,8 +12,12 @@ namespace vyre::codegen {
 
 enum class HostListing : uint8_t { Object, Llvm, Assembly };
 
-// `other_shapes`: those of processors of another kind, which this one runs, too.
+// Which code is made of a program. All but the first are for tests: the shapes that processors of
+// another kind get, and this one runs, too; functions that are called wherever they can be; and
+// both with as little effort as for the largest programs (code_size.hpp).
+enum class HostCode : uint8_t { Plain, OtherShapes, Called, Cheap };
+
 Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked, HostListing listing,
-                                         bool other_shapes = false);
+                                         HostCode code = HostCode::Plain);
 
 }  // namespace vyre::codegen

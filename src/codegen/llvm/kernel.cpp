@@ -39,17 +39,17 @@ uint64_t round_up(uint64_t n) {
 
 class KernelEmitter {
  public:
-  KernelEmitter(llvm::Module& module, const plan::Segment& segment, const Phases& phases,
-                uint32_t number, const HostTarget& target)
+  KernelEmitter(llvm::Module& module, const KernelSource& source, const HostTarget& target)
       : module_(module),
         context_(module.getContext()),
         b_(context_),
-        segment_(segment),
-        program_(segment.program),
-        phases_(phases),
-        number_(number),
+        segment_(source.segment),
+        program_(segment_.program),
+        phases_(source.phases),
+        sizes_(source.sizes),
+        number_(source.number),
         target_(target),
-        uses_(buffer_uses(segment.program)) {}
+        uses_(buffer_uses(segment_.program)) {}
 
   device::KernelInfo run() {
     begin();
@@ -164,6 +164,8 @@ class KernelEmitter {
     if (!phase.needed.one) {
       PhaseShape chosen = choose_shape(*phase.program, own_memory(i), uses_in(i), target_.checked,
                                        target_.wide_vectors);
+      // Only subgroups have to be vectors.
+      if (target_.effort != Effort::Full && !chosen.block.packed) chosen = {};
       phase.shape = chosen.block;
       phase.one_by_one = std::move(chosen.one_by_one);
     }
@@ -301,7 +303,7 @@ class KernelEmitter {
   }
 
   llvm::BasicBlock* block(const char* name) {
-    return llvm::BasicBlock::Create(context_, name, function_);
+    return llvm::BasicBlock::Create(context_, name, b_.GetInsertBlock()->getParent());
   }
 
   llvm::Value* kept_area(const plan::SharedUse& use, llvm::Value* group) {
@@ -618,9 +620,10 @@ class KernelEmitter {
                  .cheap_masks = target_.cheap_masks,
                  .test = phase.needed.test,
                  .jumps_over_accesses = phase.shape.lanes == 1,
-                 .splits_loops = true,
+                 .splits_loops = target_.effort == Effort::Full,
                  .shared_lines = true,
-                 .one_by_one = phase.one_by_one.empty() ? nullptr : &phase.one_by_one},
+                 .one_by_one = phase.one_by_one.empty() ? nullptr : &phase.one_by_one,
+                 .size = sizes_.empty() ? nullptr : &sizes_[index]},
                 wx, run, phase.needed.one);
   }
 
@@ -691,6 +694,7 @@ class KernelEmitter {
   const plan::Segment& segment_;
   const check::CheckedProgram& program_;
   const Phases& phases_;
+  std::span<const CodeSize> sizes_;  // by phase
   uint32_t number_;
   HostTarget target_;
   std::vector<BufferUse> uses_;
@@ -720,9 +724,9 @@ class KernelEmitter {
 
 }  // namespace
 
-device::KernelInfo emit_kernel(llvm::Module& module, const plan::Segment& segment,
-                               const Phases& phases, uint32_t number, const HostTarget& target) {
-  return KernelEmitter(module, segment, phases, number, target).run();
+device::KernelInfo emit_kernel(llvm::Module& module, const KernelSource& source,
+                               const HostTarget& target) {
+  return KernelEmitter(module, source, target).run();
 }
 
 }  // namespace vyre::codegen

@@ -4,6 +4,7 @@
 // how it is called).
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "codegen/llvm/buffer_use.hpp"
@@ -19,11 +20,20 @@ struct HostTarget {
   bool wide_vectors = true;      // of 512 bits
   bool checked = false;
   bool runs_once = false;  // the segment is all there is of the program
+  Effort effort = Effort::Full;
+};
+
+// A segment as it is compiled: `sizes` are those of its phases; none: every call is inlined.
+struct KernelSource {
+  const plan::Segment& segment;
+  const Phases& phases;
+  std::span<const CodeSize> sizes;
+  uint32_t number = 0;
 };
 
 // Adds vyre_entry_<number> to the module; says what a caller has to know.
-device::KernelInfo emit_kernel(llvm::Module& module, const plan::Segment& segment,
-                               const Phases& phases, uint32_t number, const HostTarget& target);
+device::KernelInfo emit_kernel(llvm::Module& module, const KernelSource& source,
+                               const HostTarget& target);
 
 struct PhaseShape {
   BlockShape block;

@@ -9,9 +9,6 @@ using namespace ir;
 
 namespace {
 
-// Loops of fewer trips, with those around them, end soon enough without asking: a block of lanes
-// asks when it is done.
-constexpr uint64_t kTripsWithoutPoll = uint64_t{1} << 18;
 // With loops inside that may end without having asked.
 constexpr uint64_t kMostSilentTrips = 64;
 

@@ -80,6 +80,10 @@ constexpr const char* kThreadPasses =
     "loop-unroll<O3>,simplifycfg,early-cse<memssa>,correlated-propagation,infer-alignment,dse,adce,"
     "simplifycfg)";
 
+// For the largest modules. Registers are assigned block by block, which without promoted variables
+// would make every operation one in memory.
+constexpr const char* kCheapPasses = "function(sroa)";
+
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pipeline) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -129,7 +133,8 @@ Result<std::vector<std::byte>> generate(const Machine& machine, Output output,
                            reason)));
   const std::unique_ptr<llvm::TargetMachine> made(target->createTargetMachine(
       machine.triple, machine.cpu, machine.features, llvm::TargetOptions(), llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Default));
+      std::nullopt,
+      machine.cheap_passes ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default));
   llvm::LLVMContext context;
   std::string said;
   context.setDiagnosticHandlerCallBack(
@@ -151,7 +156,10 @@ Result<std::vector<std::byte>> generate(const Machine& machine, Output output,
         ErrorCode::Internal, fmt::format("the code generator made invalid LLVM IR: {}. Fix: report "
                                          "this as a bug of Vyre",
                                          broken)));
-  optimise(module, *made, machine.lanes_are_threads ? kThreadPasses : kPasses);
+  optimise(module, *made,
+           machine.cheap_passes        ? kCheapPasses
+           : machine.lanes_are_threads ? kThreadPasses
+                                       : kPasses);
 
   llvm::SmallString<0> bytes;
   llvm::raw_svector_ostream out(bytes);

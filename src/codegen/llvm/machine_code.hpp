@@ -25,6 +25,7 @@ struct Machine {
   bool cheap_masks = false;   // masked accesses to elements of any size
   bool wide_vectors = false;  // 512 bits, to be asked for
   bool lanes_are_threads = false;
+  bool cheap_passes = false;  // only what takes linear time
 
   static const Machine& host();
   // "sm_90"

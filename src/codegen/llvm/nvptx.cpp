@@ -36,11 +36,18 @@ Result<std::vector<std::byte>> nvptx_code(const plan::Plan& plan, const NvptxTar
                     target.architecture, fmt::join(kArchitectures, ", ")));
   for (const plan::Segment& segment : plan.segments)
     if (auto refused = nvptx_refusal(segment)) return std::unexpected(std::move(*refused));
-  const Machine machine = Machine::nvptx(target.architecture);
+  std::vector<const check::CheckedProgram*> programs;
+  for (const plan::Segment& segment : plan.segments) programs.push_back(&segment.program);
+  const auto sizes = plan_code(programs, target.budget);
+  if (!sizes) return std::unexpected(sizes.error());
+  Machine machine = Machine::nvptx(target.architecture);
+  machine.cheap_passes = sizes->effort == Effort::Cheap;
   return make_code(machine, listing == NvptxListing::Ptx ? Output::Assembly : Output::Ir,
                    [&](llvm::Module& module) -> Result<void> {
                      for (uint32_t i = 0; i < plan.segments.size(); ++i)
-                       NvptxKernel(module, plan, i, machine, target.checked).run();
+                       NvptxKernel(module, plan, i, machine,
+                                   {.checked = target.checked, .size = &sizes->programs[i]})
+                           .run();
                      return {};
                    });
 }

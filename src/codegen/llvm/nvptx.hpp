@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/llvm/code_size.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/capabilities.hpp"
 #include "vyre/plan/plan.hpp"
@@ -21,6 +22,7 @@ inline constexpr std::string_view kDefaultPtxArchitecture = "sm_90";
 struct NvptxTarget {
   std::string_view architecture = kDefaultPtxArchitecture;
   bool checked = false;
+  CodeBudget budget = {};
 };
 enum class NvptxListing : uint8_t { Ptx, Llvm };
 

@@ -59,7 +59,7 @@ LaneCode::LaneCode(Builder& builder, Environment& environment, const check::Chec
   Frame main;
   main.c = &program;
   main.d = &divergence;
-  main.slots.resize(program.program.locals.size());
+  main.slots = Slots(0, program.program.locals.size());
   frames_.push_back(std::move(main));
   assigned_.resize(program.program.locals.size());
   for (const Stmt& s : program.program.stmts)
