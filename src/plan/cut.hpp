@@ -121,6 +121,9 @@ struct Tree {
 };
 
 Tree cut(Draft& d, const CutPoints& cuts);
+// What lives across so many edges can be kept in memory and found in time; otherwise analyse() is
+// not to be called.
+bool fits_analysis(const Draft& d, const Tree& tree);
 void analyse(Draft& d, Tree& tree, bool checked);
 
 // Where a value lives between segments.

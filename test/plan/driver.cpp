@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "generator/schedules.hpp"
+#include "vyre/backend/cpu.hpp"
 #include "vyre/backend/reference.hpp"
 #include "vyre/device/registry.hpp"
 
@@ -29,18 +30,32 @@ run::Device open_device(const DriverDevice& device, const RunOptions& options) {
   return run::Device::over(*backend::open_reference(reference), {.cache_directory = {}});
 }
 
+std::optional<backend::CpuCode> cpu_code_of(std::string_view id) {
+  if (id == "cpu:other_shapes") return backend::CpuCode::OtherShapes;
+  if (id == "cpu:called_functions") return backend::CpuCode::CalledFunctions;
+  if (id == "cpu:cheap") return backend::CpuCode::Cheap;
+  return std::nullopt;
+}
+
 const run::Device& open_device(const std::string& id) {
   static std::map<std::string, run::Device> devices;
   const auto found = devices.find(id);
   if (found != devices.end()) return found->second;
   run::DeviceOptions options;
   options.cache_directory.clear();
-  auto device = run::Device::open(id, std::move(options));
+  auto device = [&]() -> Result<run::Device> {
+    const auto code = cpu_code_of(id);
+    if (!code) return run::Device::open(id, std::move(options));
+    auto backend = backend::open_cpu({.code = *code});
+    if (!backend) return std::unexpected(std::move(backend.error()));
+    return run::Device::over(std::move(*backend), std::move(options));
+  }();
   if (!device) throw std::runtime_error(to_string(device.error()));
   return devices.emplace(id, std::move(*device)).first->second;
 }
 
 device::Capabilities capabilities_of(const std::string& id) {
+  if (const auto code = cpu_code_of(id)) return backend::cpu_info({.code = *code}).capabilities;
   for (const device::BackendRow& row : device::registry().registered_backends())
     for (const device::DeviceFacts& facts : row.enumerate())
       if (facts.id == id) return facts.capabilities;

@@ -17,8 +17,8 @@ struct DriverDevice {
 };
 // A new one, without a disk cache.
 run::Device open_device(const DriverDevice& device, const RunOptions& options);
-// A device of the registry, opened once and without a disk cache. Throws std::runtime_error if that
-// fails.
+// A device of the registry, opened once and without a disk cache, or the cpu with another kind of
+// code (cpu:other_shapes, cpu:called_functions, cpu:cheap). Throws std::runtime_error if that fails.
 const run::Device& open_device(const std::string& id);
 // What such a device can do; it is not opened, so that its threads are those of the process that
 // does. Throws std::runtime_error if there is none of that name.

@@ -18,6 +18,7 @@ Val LaneCode::constant(Type type, uint64_t bits) {
 }
 
 Val LaneCode::value(ExprId id) {
+  ++nodes_;
   const auto literal = [&](const auto&) {
     return constant(type_of_expr(id), check::literal_in_type(p()[id], type_of_expr(id))->bits);
   };

@@ -162,10 +162,10 @@ class KernelEmitter {
     phase.program = &phases_.program(i);
     if (!target_.checked) phase.needed = lanes_needed(*phase.program);
     if (!phase.needed.one) {
-      PhaseShape chosen = choose_shape(*phase.program, own_memory(i), uses_in(i), target_.checked,
-                                       target_.wide_vectors);
       // Only subgroups have to be vectors.
-      if (target_.effort != Effort::Full && !chosen.block.packed) chosen = {};
+      const bool one_lane = target_.checked || target_.effort != Effort::Full;
+      PhaseShape chosen =
+          choose_shape(*phase.program, own_memory(i), uses_in(i), one_lane, target_.wide_vectors);
       phase.shape = chosen.block;
       phase.one_by_one = std::move(chosen.one_by_one);
     }
@@ -440,8 +440,22 @@ class KernelEmitter {
     }
     llvm::Value* const live = control_word(plan::ControlWords::kLive);
     if (phase.tells_live) b_.CreateStore(b_.getInt32(0), live);
-    emit_phase(index, b_.CreateZExt(ids_.wid[0], b_.getInt64Ty()),
-               llvm::ConstantInt::get(b_.getInt64Ty(), 1), memories);
+    const auto emit = [&] {
+      emit_phase(index, b_.CreateZExt(ids_.wid[0], b_.getInt64Ty()),
+                 llvm::ConstantInt::get(b_.getInt64Ty(), 1), memories);
+    };
+    if (target_.effort == Effort::Full) {
+      emit();
+    } else {
+      // What takes LLVM longer than in proportion to a function does so for one phase only.
+      const OutOfLine function =
+          make_out_of_line(b_, fmt::format("vyre_phase_{}_{}", number_, index), {}, nullptr,
+                           [&](llvm::Function&) -> llvm::Value* {
+                             emit();
+                             return nullptr;
+                           });
+      call_out_of_line(b_, function, {});
+    }
     if (phase.tells_live) {
       llvm::BasicBlock* const on = block("live");
       b_.CreateCondBr(b_.CreateICmpNE(b_.CreateLoad(b_.getInt32Ty(), live), b_.getInt32(0)), on,

@@ -41,9 +41,10 @@ struct PhaseShape {
   std::vector<bool> one_by_one;
 };
 // Lanes of a block in which a phase is run, by what it does. `own`, by buffer: memory that no other
-// thread sees. `uses`, by buffer: what its segment does with it.
+// thread sees. `uses`, by buffer: what its segment does with it. `one_lane`: without need no more.
 PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
-                        const std::vector<BufferUse>& uses, bool checked, bool wide_vectors = true);
+                        const std::vector<BufferUse>& uses, bool one_lane,
+                        bool wide_vectors = true);
 
 inline constexpr uint32_t kSubgroupLanes = 32;
 

@@ -280,16 +280,21 @@ class LaneCode {
   // values in `variable` on.
   llvm::Value* emit_together(const ir::For& s, ir::StmtId id, const Val& first, const Val& last,
                              const Val& step, llvm::Value* variable, bool polls);
-  // Asks whether to go on, after a trip that was emitted since there were so many instructions.
-  void poll_trip(ir::StmtId id, uint64_t instructions_before);
-  [[nodiscard]] uint64_t trip_weight(uint64_t instructions_before) const;
+  // How much there was at some time: of the function, and of the program.
+  struct Emitted {
+    std::optional<uint64_t> instructions = {};
+    uint64_t nodes = 0;
+  };
+  Emitted emitted();
+  // Asks whether to go on, after a trip that was emitted since then.
+  void poll_trip(ir::StmtId id, const Emitted& before);
+  [[nodiscard]] uint64_t trip_weight(const Emitted& before) const;
   // Loops as nests (loop_nest.cpp).
   void emit_for_nest(const ir::For& s, ir::StmtId id, const Val& first, const Val& last,
                      const Val& step);
   void emit_while_nest(const ir::While& s, ir::StmtId id);
   Nest start_nest();
   void tell_trips(const Loop& loop);
-  [[nodiscard]] uint64_t instructions() const;
   // Loops whose accesses are tested before they start (loop_split.cpp).
   [[nodiscard]] bool can_split(const ir::For& s, ir::Type type) const;
   void emit_split_for(const ir::For& s, ir::StmtId id, const Val& first, const Val& last,
@@ -342,6 +347,7 @@ class LaneCode {
 
   MemoryRef memory(ir::Memory m);
   MemoryRef table(ir::ConstId id);
+  MemoryRef new_table(ir::ConstId id);
   Val load(ir::Memory m, ir::ExprId index, SiteRef site, bool proved);
   Val load_at(const MemoryRef& m, Val index, ir::Type index_type, SiteRef site, bool proved);
   void store_at(const MemoryRef& m, ir::Memory source, Val index, ir::Type index_type, Val v,
@@ -473,6 +479,9 @@ class LaneCode {
   uint32_t asked_ = 0;      // loops so far that ask whether to go on
   // Of one lane: the first is not less than the second.
   std::vector<std::pair<ir::ExprId, ir::ExprId>> facts_;
+  uint64_t nodes_ = 0;    // statements and expressions emitted so far
+  uint32_t counted_ = 0;  // how often instructions were
+  std::map<std::pair<const void*, uint32_t>, MemoryRef> tables_;  // by program and constant
   uint32_t copies_ = 0;  // statements emitted a second time for full masks
   // A function that was made: what it stands for, the block of lanes and the memories it is for.
   struct CallKey {

@@ -214,14 +214,14 @@ Cost estimated_cost(const check::CheckedProgram& phase, uint32_t lanes) {
 }
 
 PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
-                        const std::vector<BufferUse>& uses, bool checked, bool wide_vectors) {
+                        const std::vector<BufferUse>& uses, bool one_lane, bool wide_vectors) {
   const Program& p = phase.program;
   const bool subgroups = mentions(phase, {Builtin::SubgroupId, Builtin::SubgroupLane}) ||
                          std::ranges::any_of(p.exprs, [](const Expr& e) {
                            return std::holds_alternative<Subgroup>(e);
                          });
   if (subgroups) return {.block = {.lanes = kSubgroupLanes, .packed = true}, .one_by_one = {}};
-  if (checked) return {};
+  if (one_lane) return {};
   // The functions of the maths library keep many values at a time: not more than there are
   // registers for.
   const bool maths = std::ranges::any_of(p.exprs, [](const Expr& e) {

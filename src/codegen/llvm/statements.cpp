@@ -194,6 +194,7 @@ void LaneCode::emit_block(Block block) {
 }
 
 void LaneCode::emit_stmt(StmtId id) {
+  ++nodes_;
   if (frame().c == frames_.front().c && env_.does(id)) return;
   match(
       p()[id], [&](const Let& s) { emit_let(s); }, [&](const DeclareArray& s) { emit_array(s); },
