@@ -3,6 +3,7 @@
 
 #include "codegen/llvm/kernel.hpp"
 #include "codegen/llvm/machine_code.hpp"
+#include "codegen/llvm/private_memory.hpp"
 
 namespace vyre::codegen {
 
@@ -66,6 +67,8 @@ Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked, H
   }
   for (const Phases& phases : segments)
     for (size_t i = 0; i < phases.count(); ++i) programs.push_back(&phases.program(i));
+  for (const check::CheckedProgram* const program : programs)
+    if (auto refused = private_refusal(*program)) return std::unexpected(std::move(*refused));
   const auto sizes = plan_code(programs, budget_for(code));
   if (!sizes) return std::unexpected(sizes.error());
 

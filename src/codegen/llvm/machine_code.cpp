@@ -17,6 +17,7 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/Scalarizer.h>
 
 extern "C" {
@@ -80,9 +81,25 @@ constexpr const char* kThreadPasses =
     "loop-unroll<O3>,simplifycfg,early-cse<memssa>,correlated-propagation,infer-alignment,dse,adce,"
     "simplifycfg)";
 
-// For the largest modules. Registers are assigned block by block, which without promoted variables
-// would make every operation one in memory.
-constexpr const char* kCheapPasses = "function(sroa)";
+// For the largest modules.
+constexpr const char* kCheapPasses = "function(vyre-promote)";
+
+// Variables to registers. LLVM looks for each of them at all blocks that come after it, so they
+// stay in memory where both are many.
+struct Promote : llvm::PassInfoMixin<Promote> {
+  static constexpr const char* kName = "vyre-promote";
+  static constexpr uint64_t kMostLooks = uint64_t{1} << 22;
+
+  static llvm::PreservedAnalyses run(llvm::Function& function,
+                                     llvm::FunctionAnalysisManager& analyses) {
+    const auto variables = llvm::count_if(function.getEntryBlock(), [](const llvm::Instruction& i) {
+      return llvm::isa<llvm::AllocaInst>(i);
+    });
+    if (static_cast<uint64_t>(variables) * function.size() > kMostLooks)
+      return llvm::PreservedAnalyses::all();
+    return llvm::SROAPass(llvm::SROAOptions::PreserveCFG).run(function, analyses);
+  }
+};
 
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pipeline) {
   llvm::LoopAnalysisManager loops;
@@ -95,6 +112,10 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pi
                                              llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
     if (name == NarrowLanes::kName) {
       passes.addPass(NarrowLanes());
+      return true;
+    }
+    if (name == Promote::kName) {
+      passes.addPass(Promote());
       return true;
     }
     if (name != "vyre-take-apart") return false;

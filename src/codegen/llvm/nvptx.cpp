@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/nvptx_kernel.hpp"
+#include "codegen/llvm/private_memory.hpp"
 
 namespace vyre::codegen {
 
@@ -57,6 +58,8 @@ Result<std::vector<std::byte>> nvptx_code(const plan::Plan& plan, const NvptxTar
   for (const plan::Segment& segment : plan.segments) {
     if (auto refused = nvptx_refusal(segment)) return std::unexpected(std::move(*refused));
     if (auto refused = too_many_barriers(segment)) return std::unexpected(std::move(*refused));
+    if (auto refused = private_refusal(segment.program))
+      return std::unexpected(std::move(*refused));
   }
   std::vector<const check::CheckedProgram*> programs;
   for (const plan::Segment& segment : plan.segments) programs.push_back(&segment.program);

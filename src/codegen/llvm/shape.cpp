@@ -6,6 +6,7 @@
 #include "codegen/llvm/blocks.hpp"
 #include "codegen/llvm/buffer_use.hpp"
 #include "codegen/llvm/kernel.hpp"
+#include "codegen/llvm/private_memory.hpp"
 
 namespace vyre::codegen {
 
@@ -232,6 +233,7 @@ PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
   if (!may_merge(phase))
     while (lanes > phase.workgroup[0]) lanes /= 2;
   if (lanes < 8) return {};
+  if (private_bytes(phase) * 2 * lanes > kMostBlockArrays) return {};
   PhaseShape shape{.block = {.lanes = lanes}, .one_by_one = {}};
   const Divergence divergence(phase, shape.block, {});
   const OneByOne one_by_one(phase, divergence);
