@@ -3,8 +3,12 @@
 // it is called with; all lanes that a call is for come as a mask. What a function does to lanes
 // other than to give them a value (they stop, or the whole launch is given up) is in memory of the
 // kernel, or a jump out of the function.
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
+#include "base/check.hpp"
 #include "codegen/llvm/lane_code.hpp"
 #include "codegen/llvm/maths_functions.hpp"
 
@@ -182,8 +186,15 @@ Val LaneCode::call_maths(Frame inner, FnId fn, std::span<const Val> args, bool v
       for (unsigned k = 0; k < values.size(); ++k)
         inner.slots[params[k].index()].value = {function.getArg(k), varying};
       mask_ = nullptr;
-      return call_body(std::move(inner), fn);
+      // It accesses no memory, so no lane ends in it, in checked mode neither.
+      llvm::Value* const live = std::exchange(live_, nullptr);
+      const bool checked = std::exchange(options_.checked, false);
+      const Val result = call_body(std::move(inner), fn);
+      options_.checked = checked;
+      live_ = live;
+      return result;
     });
+    VYRE_CHECK(made.captured.empty() && made.exits.empty());
     made.function->setDoesNotAccessMemory();
     made.function->setWillReturn();
   }
