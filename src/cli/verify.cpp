@@ -12,6 +12,7 @@
 #include "cli/compare.hpp"
 #include "cli/devices.hpp"
 #include "cli/open_device.hpp"
+#include "vyre/check/exact_nans.hpp"
 #include "vyre/oracle/oracle.hpp"
 #include "vyre/run/device.hpp"
 
@@ -150,6 +151,7 @@ class VerifyCommand {
     if (!wanted || !report) return verdict;
     verdict.same_traps = report->resumed == wanted->resumed;
     const auto outputs = wanted->outputs(prepared_.checked);
+    const std::vector<bool> exact = check::exact_nans(prepared_.checked);
     for (uint32_t i = 0; i < prepared_.checked.buffers.size(); ++i) {
       const auto slot = prepared_.checked.buffers[i].output_slot;
       if (!slot) continue;
@@ -162,7 +164,8 @@ class VerifyCommand {
           check::returned_range(prepared_.checked, output.buffer, wanted->buffers[i].size())
               .offset /
           bytes_of(element);
-      output.difference = find_difference(element, outputs[*slot], given[*slot]);
+      output.difference = find_difference(element, outputs[*slot], given[*slot],
+                                          exact[i] ? Nans::Exact : Nans::AllEqual);
       verdict.outputs.push_back(std::move(output));
     }
     return verdict;

@@ -16,6 +16,7 @@
 #include "generator/schedules.hpp"
 #include "plan/programs.hpp"
 #include "vyre/backend/cpu.hpp"
+#include "vyre/check/exact_nans.hpp"
 #include "vyre/device/registry.hpp"
 #include "vyre/oracle/oracle.hpp"
 #include "vyre/run/program.hpp"
@@ -195,17 +196,16 @@ Result<oracle::Outcome> ask_oracle(const Prepared& prepared, const oracle::Optio
 std::string compare_outputs(const Case& one, const check::CheckedProgram& checked,
                             std::span<const std::span<const std::byte>> wanted,
                             std::span<const Bytes> given) {
+  const std::vector<bool> exact = check::exact_nans(checked);
   for (size_t i = 0; i < checked.buffers.size(); ++i) {
     const auto slot = checked.buffers[i].output_slot;
     if (!slot) continue;
     const Buffer& buffer = checked.program.buffers[i];
+    if (one.exact_nans && !exact[i])
+      return fmt::format("the case is broken: arithmetic may reach `{}`", buffer.name);
     if (*slot >= given.size()) return fmt::format("output `{}` is missing", buffer.name);
-    const Type type = !one.exact_nans                 ? buffer.element
-                      : bytes_of(buffer.element) == 8 ? Type::U64
-                      : bytes_of(buffer.element) == 4 ? Type::U32
-                      : bytes_of(buffer.element) == 2 ? Type::U16
-                                                      : Type::U8;
-    const auto d = cli::find_difference(type, wanted[*slot], given[*slot]);
+    const auto d = cli::find_difference(buffer.element, wanted[*slot], given[*slot],
+                                        exact[i] ? cli::Nans::Exact : cli::Nans::AllEqual);
     if (!d) continue;
     if (wanted[*slot].size() != given[*slot].size())
       return fmt::format("{} has {} bytes instead of {}", buffer.name, given[*slot].size(),

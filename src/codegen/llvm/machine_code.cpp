@@ -26,6 +26,7 @@ void LLVMInitializeNVPTXTargetMC();
 void LLVMInitializeNVPTXAsmPrinter();
 }
 
+#include "codegen/llvm/nan_bits.hpp"
 #include "codegen/llvm/narrow_lanes.hpp"
 
 namespace vyre::codegen {
@@ -66,19 +67,19 @@ void start_llvm() {
 // code. Loops of the source keep their order of operations.
 constexpr const char* kPasses =
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
-    "vyre-narrow-lanes,loop-mssa(loop-rotate,licm),simplifycfg,gvn<no-pre>,instcombine<no-verify-"
-    "fixpoint>,"
-    "loop(loop-unroll-full),sroa,early-cse<memssa>,infer-alignment,dse,adce,simplifycfg)";
+    "vyre-narrow-lanes,vyre-nan-bits,loop-mssa(loop-rotate,licm),simplifycfg,gvn<no-pre>,"
+    "instcombine<no-verify-fixpoint>,loop(loop-unroll-full),sroa,early-cse<memssa>,infer-alignment,"
+    "dse,adce,simplifycfg)";
 
 // The same for lanes that are threads: several of them in one are vectors only until what they do
 // is known to lie side by side; then it is taken apart, what two lanes load is loaded once, and
 // LLVM puts together what a thread accesses in a row.
 constexpr const char* kThreadPasses =
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,infer-alignment,"
-    "vyre-take-apart,instcombine<no-verify-fixpoint>,loop-mssa(loop-rotate,licm),simplifycfg,"
-    "gvn<no-pre>,instcombine<no-verify-fixpoint>,loop(loop-unroll-full),sroa,early-cse<memssa>,"
-    "loop-unroll<O3>,simplifycfg,early-cse<memssa>,correlated-propagation,infer-alignment,dse,adce,"
-    "simplifycfg)";
+    "vyre-take-apart,instcombine<no-verify-fixpoint>,vyre-nan-bits,loop-mssa(loop-rotate,licm),"
+    "simplifycfg,gvn<no-pre>,instcombine<no-verify-fixpoint>,loop(loop-unroll-full),sroa,"
+    "early-cse<memssa>,loop-unroll<O3>,simplifycfg,early-cse<memssa>,correlated-propagation,"
+    "infer-alignment,dse,adce,simplifycfg,vyre-sign-bits)";
 
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pipeline) {
   llvm::LoopAnalysisManager loops;
@@ -91,6 +92,14 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pi
                                              llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
     if (name == NarrowLanes::kName) {
       passes.addPass(NarrowLanes());
+      return true;
+    }
+    if (name == SignBits::kName) {
+      passes.addPass(SignBits());
+      return true;
+    }
+    if (name == NanBits::kName) {
+      passes.addPass(NanBits());
       return true;
     }
     if (name != "vyre-take-apart") return false;
