@@ -34,6 +34,7 @@ void keep_standard_descriptors() {
 int main(int argc, char** argv) {
   keep_standard_descriptors();
   std::signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough ends us quietly
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of who writes it
   std::signal(SIGABRT, on_abort);
   try {
     return vyre::cli::run(argc, argv);

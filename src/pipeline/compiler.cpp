@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -29,6 +30,30 @@ std::string axes_text(const std::optional<check::Axes>& axes) {
 
 const char* bool_text(bool value) {
   return value ? "true" : "false";
+}
+
+// A device that refuses code with one of these may take other code of the same program.
+bool is_of_code(ErrorCode code) {
+  return code == ErrorCode::CompileFailed || code == ErrorCode::Unsupported ||
+         code == ErrorCode::InvalidArgument || code == ErrorCode::InvalidProgram ||
+         code == ErrorCode::Internal;
+}
+
+// The program is compiled by now, so nothing that goes wrong here may stop it.
+void keep_on_disk(DiskCache& disk, const Variant& variant, const device::Artifact& artifact,
+                  std::string_view about) {
+  const auto native = variant.loaded.native();
+  const auto code = native.empty() ? std::span<const std::byte>(artifact.code) : native;
+  const auto format = native.empty() ? artifact.format : variant.loaded.native_format();
+  try {
+    std::vector<std::byte> payload;
+    payload.reserve(code.size() + 1);
+    payload.insert(payload.end(), code.begin(), code.end());
+    payload.push_back(static_cast<std::byte>(format));
+    disk.store(variant.key, payload, about);
+  } catch (const std::bad_alloc&) {
+    // It is compiled again next time.
+  }
 }
 
 }  // namespace
@@ -268,33 +293,39 @@ Result<Compiler::Found> Compiler::make(const Source& source, const Policy& polic
       if (one_compiler.held()) look();
     }
   }
-  if (hit == CacheHit::No) {
+  const auto compile = [&]() -> Result<void> {
     const TraceSpan span(trace, TraceCategory::Compile, name);
     auto code = codegen::emit(target, *variant->plan);
     if (!code) return std::unexpected(code.error());
+    artifact.format = *format;
     artifact.code = std::move(*code);
-  }
-  variant->code_digest = digest_of(artifact.code);
-  variant->code_bytes = artifact.code.size();
-
-  {
+    hit = CacheHit::No;
+    return {};
+  };
+  const auto load = [&]() -> Result<void> {
+    variant->code_digest = digest_of(artifact.code);
+    variant->code_bytes = artifact.code.size();
     TraceSpan span(trace, TraceCategory::Compile, "load " + name);
     span.arg("bytes", artifact.code.size());
     auto loaded = backend_->load(artifact);
     if (!loaded) return std::unexpected(loaded.error());
     variant->loaded = std::move(*loaded);
+    return {};
+  };
+  if (hit == CacheHit::No)
+    if (auto compiled = compile(); !compiled) return std::unexpected(compiled.error());
+  auto loaded = load();
+  // Code from the disk that the device refuses is replaced, like an entry that is broken.
+  if (!loaded && hit == CacheHit::Yes && is_of_code(loaded.error().code)) {
+    telemetry_.add(TelemetryField::CacheCorrupt);
+    loaded = compile();
+    if (loaded) loaded = load();
   }
+  if (!loaded) return std::unexpected(loaded.error());
   if (hit == CacheHit::No && disk != nullptr) {
     const TraceSpan span(trace, TraceCategory::Cache, "store on disk");
-    const auto native = variant->loaded.native();
-    const auto code = native.empty() ? std::span<const std::byte>(artifact.code) : native;
-    std::vector<std::byte> payload;
-    payload.reserve(code.size() + 1);
-    payload.insert(payload.end(), code.begin(), code.end());
-    payload.push_back(
-        static_cast<std::byte>(native.empty() ? artifact.format : variant->loaded.native_format()));
-    disk->store(key, payload,
-                fmt::format("{} on {}, {}", name, info.id, plan::name_of(policy.route)));
+    keep_on_disk(*disk, *variant, artifact,
+                 fmt::format("{} on {}, {}", name, info.id, plan::name_of(policy.route)));
   }
   variant->entries = std::move(artifact.entries);
   return Found{std::move(variant), hit};
