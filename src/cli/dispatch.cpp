@@ -93,6 +93,10 @@ std::expected<BufferId, Failure> find_input(const check::CheckedProgram& checked
 std::optional<Failure> read_inputs(const DispatchOptions& options, Inputs inputs,
                                    Prepared& prepared) {
   const Program& p = prepared.checked.program;
+  using Clock = std::chrono::steady_clock;
+  ValueContext context{.seed = options.seed, .cancel = &InterruptGuard::interrupted()};
+  if (prepared.timeout.count() > 0 && prepared.timeout < Clock::time_point::max() - Clock::now())
+    context.deadline = Clock::now() + prepared.timeout;
   std::vector<std::optional<std::string>> values(p.buffers.size());
   bool stdin_used = options.file == "-";
   for (const std::string& text : options.in) {
@@ -126,7 +130,7 @@ std::optional<Failure> read_inputs(const DispatchOptions& options, Inputs inputs
                                            : "zeros(1024)")};
     auto bytes =
         read_value({.name = buffer.name, .element = buffer.element, .count = facts.constant_count},
-                   *values[i], {.seed = options.seed});
+                   *values[i], context);
     if (!bytes) return bytes.error();
     prepared.inputs[*facts.input_slot] = std::move(*bytes);
   }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/free_memory.hpp"
+
 namespace vyre::device {
 
 namespace {
@@ -47,6 +49,11 @@ Result<Handle> HostMemory::allocate(uint64_t bytes, Memory kind, const BackendIn
     throw;
   }
   bytes_ -= bytes;
+  if (auto grown = check_memory_growth(bytes, fmt::format("a buffer of device `{}`", info.id));
+      !grown) {
+    grown.error().code = ErrorCode::DeviceOutOfMemory;
+    return std::unexpected(std::move(grown.error()));
+  }
   return none(0);
 }
 
@@ -94,6 +101,12 @@ HostMemory::Work::Work(HostMemory& memory) : memory_(memory) {
 }
 HostMemory::Work::~Work() {
   memory_.working_.fetch_sub(1, std::memory_order_release);
+}
+
+std::byte* HostMemory::take(uint64_t bytes) const {
+  if (options_.source != nullptr) return options_.source->take(bytes);
+  if (!may_grow_memory(bytes)) return nullptr;
+  return static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlign}, std::nothrow));
 }
 
 std::span<std::byte> HostMemory::look_up(Handle handle, Lookups::Found& found) const {

@@ -107,11 +107,9 @@ class HostMemory {
         ::operator delete(data, std::align_val_t{kAlign});
     }
   };
-  [[nodiscard]] std::byte* take(uint64_t bytes) const {
-    return options_.source != nullptr ? options_.source->take(bytes)
-                                      : static_cast<std::byte*>(::operator new(
-                                            bytes, std::align_val_t{kAlign}, std::nothrow));
-  }
+  // Null: there is no more, or too little is free (base/free_memory.hpp). A source sees to that
+  // itself, because what it has kept is no growth.
+  [[nodiscard]] std::byte* take(uint64_t bytes) const;
   struct Block {
     std::unique_ptr<std::byte, Free> data;
     uint64_t bytes = 0;

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "base/free_memory.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
 #include "vyre/check/overwritten.hpp"
@@ -118,7 +120,9 @@ Result<void> Dispatch::shape() {
     if (w.layout.total > w.arena.bytes() ||
         (w.arena.valid() && !w.arena.check_owner(*device_.backend))) {
       w.arena.free();
+      const uint64_t granted = granted_memory_bytes();
       auto arena = device_.backend->allocate(w.layout.total);
+      w.untouched_bytes = (granted_memory_bytes() - granted) * (at_host() ? 2 : 1);
       if (!arena) {
         Error error = arena.error();
         if (error.code != ErrorCode::DeviceLost)  // of which all get the same error
@@ -282,6 +286,20 @@ Error Dispatch::with_context(Error error, uint32_t segment) const {
   return error;
 }
 
+// Results, together with the arena if that is new: on a device that is the host, both are about to
+// be used. At the host the arena has a copy there.
+Result<void> Dispatch::check_growth(const Outputs& slots) {
+  Workspace& w = *lease_;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < w.output_bytes.size(); ++i)
+    if (i >= slots.size() || slots[i].capacity() < w.output_bytes[i]) bytes += w.output_bytes[i];
+  const uint64_t untouched = std::exchange(w.untouched_bytes, 0);
+  if ((bytes == 0 && !at_host()) || bytes + untouched < kCheckedGrowth) return {};
+  return check_memory_growth(bytes + untouched,
+                             fmt::format("the memory of program `{}` (results of {} bytes)",
+                                         p_.source.program->program.name, bytes));
+}
+
 void Dispatch::read_outputs(Outputs& slots, OutputStats& stats) {
   Workspace& w = *lease_;
   stats = prepare_outputs(slots, w.output_bytes);
@@ -319,6 +337,8 @@ Result<void> Dispatch::record_work(Outputs* slots) {
   report_.grid = w.launch.grid;
   report_.workgroup = w.launch.workgroup;
   report_.cache_hit = p_.compile_hit;
+  if (slots != nullptr)
+    if (auto ok = check_growth(*slots); !ok) return failed(ok.error(), 0);
   runner_.emplace(runner_setup(), w.memory, w.recorder, report_);
   w.recorder.set_host(&*runner_);
 

@@ -56,6 +56,7 @@ struct Workspace {
   CacheHit cache_hit = CacheHit::Unknown;
   Layout layout;
   device::Buffer arena;
+  uint64_t untouched_bytes = 0;  // host memory granted for it that the next dispatch will use
 
   // ---- of the dispatch that runs
   Shape wanted;
@@ -181,6 +182,7 @@ class Dispatch {
   [[nodiscard]] SubmitOptions submit_options() const;
   void setup_memory(Recorder& recorder);
   Result<void> check_output_bytes();
+  Result<void> check_growth(const Outputs& slots);
   void read_outputs(Outputs& slots, OutputStats& stats);
   void finish(Report& report, const OutputStats& stats) const;
   // ---- repeating the last dispatch (repeat.cpp)

@@ -9,6 +9,8 @@
 
 #include <sys/mman.h>
 
+#include "base/free_memory.hpp"
+
 namespace vyre::backend::cpu {
 
 namespace {
@@ -47,9 +49,11 @@ std::byte* BlockPool::take(uint64_t bytes) noexcept {
       return data;
     }
   }
-  if (std::byte* const data = map(size)) return data;
+  // A mapping costs nothing until it is used, and then it is too late to refuse it.
+  if (may_grow_memory(size))
+    if (std::byte* const data = map(size)) return data;
   trim();
-  return map(size);
+  return may_grow_memory(size) ? map(size) : nullptr;
 }
 
 void BlockPool::give(std::byte* block, uint64_t bytes) noexcept {

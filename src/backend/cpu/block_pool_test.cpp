@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/block_pool.hpp"
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
+
+#include "base/free_memory.hpp"
 
 namespace vyre::backend::cpu {
 namespace {
@@ -54,6 +59,34 @@ TEST(BlockPool, KeepsTheNewestAndNotTooMuch) {
   pool.give(c, 8 * kMiB);
   pool.trim();
   EXPECT_EQ(pool.kept_bytes(), 0u);
+}
+
+// What is kept is no growth; what is too much is tried again once all that is kept has gone back.
+TEST(BlockPool, NewBlocksNeedMemoryThatIsFree) {
+  std::string root = "/tmp/vyre_block_pool_test.XXXXXX";
+  ASSERT_NE(::mkdtemp(root.data()), nullptr);
+  std::filesystem::create_directories(root + "/proc");
+  const auto have_free = [&](uint64_t bytes) {
+    std::ofstream(root + "/proc/meminfo") << "MemAvailable: " << bytes / 1024 << " kB\n";
+    set_memory_root(root);
+  };
+  {
+    BlockPool pool(64 * kMiB);
+    have_free(100 * kMiB);
+    std::byte* const a = pool.take(8 * kMiB);
+    ASSERT_NE(a, nullptr);
+    pool.give(a, 8 * kMiB);
+    have_free(0);
+    const uint64_t looks = memory_looks();
+    EXPECT_EQ(pool.take(8 * kMiB), a);
+    EXPECT_EQ(memory_looks(), looks);
+    EXPECT_EQ(pool.take(8 * kMiB), nullptr);
+    pool.give(a, 8 * kMiB);
+    EXPECT_EQ(pool.take(20 * kMiB), nullptr);
+    EXPECT_EQ(pool.kept_bytes(), 0U) << "it is given back before anything is refused";
+  }
+  set_memory_root("");
+  std::filesystem::remove_all(root);
 }
 
 }  // namespace
