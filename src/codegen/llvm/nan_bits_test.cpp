@@ -61,6 +61,17 @@ TEST(NanBits, ArithmeticDoesNot) {
   }
 }
 
+TEST(NanBits, ACopyIsNoConversionAtAll) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "code is generated for x86-64 only";
+#endif
+  for (const char* const type : {"f16", "bf16"}) {
+    const std::string source = each(type, type, "let v = x[i]; y[i] = v;");
+    EXPECT_THAT(assembly_of(source), Not(ContainsRegex("vcvtp|vcmp(un|)ord|vpslld"))) << type;
+    EXPECT_THAT(ptx_of(source), Not(ContainsRegex("cvt\\.(rn\\.f16|f32)|setp\\.nan"))) << type;
+  }
+}
+
 // neg.f32, abs.f32 and copysign.f32 of PTX leave open which NaN they give.
 TEST(NanBits, SignsThatAProgramSeesAreChangedInIntegers) {
   constexpr const char* kSigns = "(neg|abs|copysign)\\.f(32|64)";

@@ -5,10 +5,35 @@
 // and PTX gives one canonical NaN. So NaNs are converted in integers and chosen by a select; where
 // arithmetic makes or takes the value, whose NaNs have no particular bits, the pass NanBits removes
 // the select again.
+#include <llvm/IR/PatternMatch.h>
+
 #include "codegen/llvm/nan_bits.hpp"
 #include "codegen/llvm/values.hpp"
 
 namespace vyre::codegen {
+
+namespace {
+
+// The bits that a value was loaded from, if it comes straight from half_to_float(), or is bf16 bits
+// moved up. Narrowing undoes widening for every pattern, so a copy needs neither.
+llvm::Value* loaded_half(llvm::Value* value) {
+  const auto* const select = llvm::dyn_cast<llvm::SelectInst>(value);
+  const auto* const wide =
+      select != nullptr ? llvm::dyn_cast<llvm::FPExtInst>(select->getFalseValue()) : nullptr;
+  const auto* const half =
+      wide != nullptr ? llvm::dyn_cast<llvm::BitCastInst>(wide->getOperand(0)) : nullptr;
+  if (half == nullptr || !half->getSrcTy()->getScalarType()->isIntegerTy(16)) return nullptr;
+  return half->getOperand(0);
+}
+
+llvm::Value* loaded_bfloat(llvm::Value* value) {
+  using namespace llvm::PatternMatch;
+  llvm::Value* bits = nullptr;
+  const bool is = match(value, m_BitCast(m_Shl(m_ZExt(m_Value(bits)), m_SpecificInt(16))));
+  return is && bits->getType()->getScalarType()->isIntegerTy(16) ? bits : nullptr;
+}
+
+}  // namespace
 
 // `bits` as an f32 if it is a NaN. Of anything else the exponent is not that of a NaN either, so
 // the result is a NaN exactly if `bits` is one.
@@ -52,6 +77,7 @@ llvm::Value* Arithmetic::kept_nan(llvm::Value* kept, uint64_t payload, uint64_t 
 }
 
 llvm::Value* Arithmetic::float_to_half(llvm::Value* value) {
+  if (llvm::Value* const bits = loaded_half(value)) return bits;
   llvm::Type* const out = with_shape_of(value, b_.getInt16Ty());
   llvm::Type* const word = with_shape_of(value, b_.getInt32Ty());
   llvm::Type* const real = value->getType();
@@ -87,6 +113,7 @@ llvm::Value* Arithmetic::float_to_half(llvm::Value* value) {
 
 // In integers: the instruction that some processors have flushes subnormal numbers.
 llvm::Value* Arithmetic::float_to_bfloat(llvm::Value* value) {
+  if (llvm::Value* const bits = loaded_bfloat(value)) return bits;
   llvm::Type* const word = with_shape_of(value, b_.getInt32Ty());
   llvm::Value* const w = b_.CreateBitCast(value, word);
   llvm::Value* const high = b_.CreateLShr(w, number(word, 16));
