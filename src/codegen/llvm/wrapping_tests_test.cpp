@@ -48,8 +48,8 @@ TEST_P(Wraps, IsTestedInAnotherForm) {
 constexpr std::array<std::string_view, 4> kWrapping = {
     "var i = 4294960000; var more = true; "
     "while more { n += subgroup_exclusive_add(x[i & 7]); more = i < 4294967293; i += 2; }",
-    "var i = 2147480000i32; var more = true; "
-    "while more { n += subgroup_exclusive_add(x[i & 7]); more = i <= 2147483644; i += 3; }",
+    "var i = -2147480000i32; var more = true; "
+    "while more { n += subgroup_exclusive_add(x[i & 7]); more = i >= -2147483645; i -= 3; }",
     "var i = 5000; var more = true; "
     "while more { n += subgroup_exclusive_add(x[i & 7]); more = i >= 3; i -= 3; }",
     "var i = 18446744073709500000u64; var more = true; while more "
