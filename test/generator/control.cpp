@@ -172,6 +172,47 @@ void Maker::if_statement() {
   emit(If{chosen, then_block, else_block});
 }
 
+// A range at an end of the type, or over all of it, that takes at most four iterations. The next
+// value after the last iteration often does not fit the type, also as a signed number of the same
+// width: compilers that believe it does loop for ever. Returns the step.
+uint64_t Maker::extreme_range(For& loop, Type type, Level level) {
+  const uint64_t most = highest_value(type);
+  const auto number = [&](uint64_t n, bool negative = false) {
+    return p_.add(IntLiteral{n, negative, type});
+  };
+  // A bound that no compiler knows, where it is chosen so.
+  const auto hidden = [&](ExprId bound) {
+    if (!rnd_.one_in(3)) return bound;
+    return binary({BinaryOp::Sub, bound, binary({BinaryOp::Rem, expr(type, level, 1), number(2)})});
+  };
+  switch (rnd_.below(4)) {
+    case 0: {  // all of the type in a few large steps
+      loop.first = is_signed(type) && rnd_.one_in(2) ? number(rnd_.below(3), true) : number(0);
+      loop.last = number(most - rnd_.below(3));
+      return most / 2 - rnd_.below(3);
+    }
+    case 1: {  // at the low end
+      if (!is_signed(type)) break;
+      loop.first = number(most + 1, true);
+      loop.last = number(most - rnd_.below(8), true);
+      return 2 + rnd_.below(4);
+    }
+    case 2: {  // across the sign bit of the same width
+      if (is_signed(type)) break;
+      loop.first = number(most / 2 - rnd_.below(6));
+      loop.last = number(most / 2 + rnd_.below(6));
+      return 3 + rnd_.below(3);
+    }
+    default: break;
+  }
+  const uint64_t step = 1 + rnd_.below(5);
+  const uint64_t last = most - (rnd_.one_in(2) ? 0 : rnd_.below(4));
+  const uint64_t distance = 1 + rnd_.below(3 * step + 1);  // a hidden one may be 1 less
+  loop.last = number(last);
+  loop.first = hidden(number(last - distance));
+  return step;
+}
+
 void Maker::for_statement() {
   static constexpr std::array kTypes = {Type::U32, Type::U32, Type::I32, Type::U64, Type::I64};
   const uint32_t trips = 1 + static_cast<uint32_t>(rnd_.below(4));
@@ -184,13 +225,19 @@ void Maker::for_statement() {
   };
   For loop;
   LocalId changed;
-  switch (rnd_.below(4)) {
+  std::optional<uint64_t> wide_step;
+  switch (rnd_.below(5)) {
     case 0:
     case 1: {
       const bool negative = is_signed(type) && rnd_.one_in(2);
       loop.first = negative ? number(rnd_.below(2), true) : number(0);
       loop.last = number(trips);
       loop.unroll = rnd_.one_in(3);
+      break;
+    }
+    case 4: {
+      wide_step = extreme_range(loop, type, level);
+      loop.unroll = rnd_.one_in(4);
       break;
     }
     case 2: {
@@ -212,7 +259,10 @@ void Maker::for_statement() {
       break;
     }
   }
-  if (rnd_.one_in(4)) loop.step = p_.add(IntLiteral{1 + rnd_.below(3), false, std::nullopt});
+  if (wide_step)
+    loop.step = p_.add(IntLiteral{*wide_step, false, std::nullopt});
+  else if (rnd_.one_in(4))
+    loop.step = p_.add(IntLiteral{1 + rnd_.below(3), false, std::nullopt});
   loop.variable = new_local(Local::Kind::For, "i", std::nullopt);
   const std::vector<State> entry = states_;
   const Within flow(flow_, level);

@@ -62,7 +62,7 @@ void Maker::choose_grid() {
                                                       7, 8, 8, 9, 10, 12, 16, 31, 33, 64};
   const uint32_t most = std::max(options_.max_lanes, 12U);
   for (;;) {
-    axes_ = options_.many_axes && rnd_.one_in(6) ? 2 + static_cast<uint32_t>(rnd_.below(2)) : 1;
+    axes_ = options_.many_axes && rnd_.one_in(3) ? 2 + static_cast<uint32_t>(rnd_.below(2)) : 1;
     size_ = {1, 1, 1};
     grid_ = {1, 1, 1};
     if (axes_ == 1) {
@@ -70,7 +70,7 @@ void Maker::choose_grid() {
       grid_[0] = 1 + static_cast<uint32_t>(rnd_.below(rnd_.one_in(8) ? 6 : 3));
     } else {
       for (size_t i = 0; i < axes_; ++i) {
-        size_[i] = 1 + static_cast<uint32_t>(rnd_.below(4));
+        size_[i] = 1 + static_cast<uint32_t>(rnd_.below(rnd_.one_in(3) ? 8 : 5));
         grid_[i] = 1 + static_cast<uint32_t>(rnd_.below(2));
       }
     }

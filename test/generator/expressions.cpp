@@ -20,6 +20,13 @@ ExprId Maker::binary(const Binary& e) {
 
 // ---- leaves
 
+uint64_t highest_value(Type type) {
+  return type == Type::U32   ? 0xffff'ffffULL
+         : type == Type::I32 ? 0x7fff'ffffULL
+         : type == Type::U64 ? ~0ULL
+                             : ~0ULL >> 1;
+}
+
 // `plain`: without a suffix, where something else gives the type.
 ExprId Maker::literal(Type type, bool plain) {
   const std::optional<Type> suffix = plain ? std::nullopt : std::optional(type);
@@ -48,13 +55,11 @@ ExprId Maker::literal(Type type, bool plain) {
     const Decimal& d = rnd_.pick(kDecimals);
     return p_.add(FloatLiteral{d.digits, d.exponent, rnd_.one_in(4), suffix});
   }
-  const uint64_t most = type == Type::U32   ? 0xffff'ffffULL
-                        : type == Type::I32 ? 0x7fff'ffffULL
-                        : type == Type::U64 ? ~0ULL
-                                            : ~0ULL >> 1;
+  const uint64_t most = highest_value(type);
   IntLiteral result{0, false, suffix};
   if (rnd_.one_in(5)) {
-    const std::array<uint64_t, 6> edges = {0, most, most - 1, most / 2 + 1, 255, 65535};
+    const std::array<uint64_t, 14> edges = {
+        0, most, most, most - 1, most - 2, most / 2, most / 2 + 1, 31, 32, 33, 63, 64, 255, 65535};
     result.magnitude = rnd_.pick(edges);
   } else {
     result.magnitude = rnd_.below(rnd_.one_in(4) ? 70 : 10);

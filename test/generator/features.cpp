@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "generator/maker.hpp"
 #include "generator/reduce_tree.hpp"
 #include "vyre/check/check.hpp"
 
@@ -33,7 +34,7 @@ static_assert(kExpressions.size() + 1 == std::variant_size_v<Expr>);
 
 // Shapes that the division of a program into segments has to survive, and some that are easy to get
 // wrong.
-constexpr std::array<std::string_view, 39> kShapes = {
+constexpr std::array<std::string_view, 42> kShapes = {
     "endless loop left by return",
     "uniform loop without barrier that ends lanes",
     "variable changed in a loop with a grid barrier",
@@ -73,6 +74,9 @@ constexpr std::array<std::string_view, 39> kShapes = {
     "return of whole workgroups",
     "trap of whole workgroups",
     "trap of all lanes",
+    "loop at the end of its type",
+    "loop whose step does not fit behind its end",
+    "partial subgroup of many axes",
 };
 
 class Features {
@@ -105,7 +109,10 @@ class Features {
     const uint64_t groups = uint64_t{g_.grid[0]} * g_.grid[1] * g_.grid[2];
     const uint32_t lanes = checked_.workgroup[0] * checked_.workgroup[1] * checked_.workgroup[2];
     if (groups > 1) shape("several workgroups");
-    if (lanes % 4 != 0 && lanes > 4) shape("partial subgroup");
+    if (lanes % 4 != 0 && lanes > 4) {
+      shape("partial subgroup");
+      if (checked_.workgroup_axes > 1) shape("partial subgroup of many axes");
+    }
     for (size_t i = 0; i < p_.buffers.size(); ++i)
       if (checked_.buffers[i].constant_count == 0U) shape("buffer without elements");
     for (const auto& input : g_.inputs)
@@ -333,7 +340,20 @@ class Features {
     if (!leaves && barrier) shape("continue in a loop with a barrier");
   }
 
+  // Constant bounds near the highest value of the type.
+  void extremes(const For& loop) {
+    const auto last = check::evaluate_constant(checked_, loop.last);
+    if (!last) return;
+    const uint64_t left = highest_value(last->type) - last->bits;
+    if (last->bits > highest_value(last->type) || left > 8) return;
+    shape("loop at the end of its type");
+    const auto step =
+        loop.step.valid() ? check::evaluate_constant(checked_, loop.step) : std::nullopt;
+    if (step && step->bits > left) shape("loop whose step does not fit behind its end");
+  }
+
   void bounds(const For& loop) {
+    extremes(loop);
     std::set<uint32_t> used;
     const std::function<void(ExprId)> walk = [&](ExprId e) {
       if (const auto* ref = std::get_if<LocalRef>(&p_[e])) used.insert(ref->local.value);

@@ -23,6 +23,8 @@ using ir::Scope;
 using ir::StmtId;
 using ir::Type;
 
+uint64_t highest_value(Type integer);
+
 // Who may do what with a memory until the next barrier that can change it.
 enum class Role : uint8_t {
   Read,        // everybody reads, nobody writes
@@ -174,6 +176,7 @@ class Maker {
   Level level_at_least(Level flow);
   void if_statement();
   void for_statement();
+  uint64_t extreme_range(ir::For& loop, ir::Type type, Level level);
   void while_statement();
   ExprId branch_condition(Level level, bool again);
   std::optional<ExprId> uniform_load(Scope scope);

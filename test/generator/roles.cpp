@@ -215,6 +215,7 @@ ExprId Maker::any_index(Level level, uint32_t count) {
   Type type = rnd_.pick(kTypes);
   if (!has(type)) type = Type::U32;
   if (rnd_.one_in(8)) return expr(type, level, 2);
+  if (rnd_.one_in(16)) return literal(type);
   if (rnd_.one_in(3)) return u32(rnd_.below(count + (rnd_.one_in(6) ? 2 : 0) + 1ULL));
   if (level == Level::Lane && rnd_.one_in(3))
     return binary({BinaryOp::Add, lane_id(), u32(rnd_.below(3))});

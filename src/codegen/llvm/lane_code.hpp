@@ -287,6 +287,7 @@ class LaneCode {
   [[nodiscard]] bool can_end(ir::Block block) const;
   [[nodiscard]] bool calls_ending(ir::ExprId id) const;
   [[nodiscard]] std::optional<uint64_t> constant_trips(const ir::For& s) const;
+  [[nodiscard]] bool wraps_behind(const ir::For& s, ir::Type type) const;
 
   // ---- expressions (expressions.cpp)
 

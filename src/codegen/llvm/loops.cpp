@@ -76,6 +76,17 @@ void LaneCode::leave_divergent(const LanesOfLoop& lanes) {
   }
 }
 
+// Whether the variable of a loop with constant bounds has no number for what comes after its last
+// iteration.
+bool LaneCode::wraps_behind(const For& s, Type type) const {
+  const check::Constant last = *check::evaluate_constant(c(), s.last);
+  const uint64_t step = s.step.valid() ? check::evaluate_constant(c(), s.step)->bits : 1;
+  const bool wide = type == Type::U64 || type == Type::I64;
+  const uint64_t highest = ~uint64_t{0} >> ((wide ? 0 : 32) + (is_signed(type) ? 1 : 0));
+  const bool negative = is_signed(type) && last.bits > highest;
+  return !negative && last.bits > highest - step;
+}
+
 void LaneCode::emit_for(const For& s, StmtId id) {
   const Type type = *c().local_types[s.variable.index()];
   const auto less = [&](const Val& a, const Val& b) {
@@ -120,6 +131,14 @@ void LaneCode::emit_for(const For& s, StmtId id) {
   slot.variable = nullptr;
   if (!divergent) {
     llvm::Value* const before = mask_;
+    // Threads test what the variable is next and not what it was, because ptxas takes such a test
+    // for the other (wrapping_tests.hpp); where there is nothing next, they count.
+    const bool after = options_.nests_loops && !polls;
+    llvm::Value* counter = nullptr;
+    if (after && wraps_behind(s, type)) {
+      counter = new_variable(b_.getInt32Ty());
+      b_.CreateStore(b_.getInt32(0), counter);
+    }
     b_.CreateCondBr(less(first, last).v, body, exit);
     b_.SetInsertPoint(body);
     frame().slots[s.variable.index()].value = current();
@@ -130,8 +149,17 @@ void LaneCode::emit_for(const For& s, StmtId id) {
     const bool many = options_.nests_loops && asked_ != asked && trips_ > kMostSilentTrips;
     if (polls || many) poll_trip(id, before_trip);
     const Val i = current();
-    llvm::Value* const again = more(i);
-    b_.CreateStore(math_.binary(BinaryOp::Add, type, i, step, type).v, variable);
+    llvm::Value* const next = math_.binary(BinaryOp::Add, type, i, step, type).v;
+    llvm::Value* again = nullptr;
+    if (counter != nullptr) {
+      llvm::Value* const done =
+          b_.CreateAdd(b_.CreateLoad(b_.getInt32Ty(), counter), b_.getInt32(1), "", true, true);
+      b_.CreateStore(done, counter);
+      again = b_.CreateICmpNE(done, b_.getInt32(static_cast<uint32_t>(*trips)));
+    } else {
+      again = after ? less({next, false}, last).v : more(i);
+    }
+    b_.CreateStore(next, variable);
     b_.CreateCondBr(again, body, exit);
     b_.SetInsertPoint(exit);
     mask_ = before;

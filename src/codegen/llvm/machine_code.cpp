@@ -28,6 +28,7 @@ void LLVMInitializeNVPTXAsmPrinter();
 
 #include "codegen/llvm/nan_bits.hpp"
 #include "codegen/llvm/narrow_lanes.hpp"
+#include "codegen/llvm/wrapping_tests.hpp"
 
 namespace vyre::codegen {
 
@@ -73,13 +74,14 @@ constexpr const char* kPasses =
 
 // The same for lanes that are threads: several of them in one are vectors only until what they do
 // is known to lie side by side; then it is taken apart, what two lanes load is loaded once, and
-// LLVM puts together what a thread accesses in a row.
+// LLVM puts together what a thread accesses in a row. Nothing may follow the last two passes,
+// which instcombine would undo.
 constexpr const char* kThreadPasses =
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,infer-alignment,"
     "vyre-take-apart,instcombine<no-verify-fixpoint>,vyre-nan-bits,loop-mssa(loop-rotate,licm),"
     "simplifycfg,gvn<no-pre>,instcombine<no-verify-fixpoint>,loop(loop-unroll-full),sroa,"
     "early-cse<memssa>,loop-unroll<O3>,simplifycfg,early-cse<memssa>,correlated-propagation,"
-    "infer-alignment,dse,adce,simplifycfg,vyre-sign-bits)";
+    "infer-alignment,dse,adce,simplifycfg,vyre-sign-bits,vyre-wrapping-tests)";
 
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pipeline) {
   llvm::LoopAnalysisManager loops;
@@ -100,6 +102,10 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pi
     }
     if (name == NanBits::kName) {
       passes.addPass(NanBits());
+      return true;
+    }
+    if (name == WrappingTests::kName) {
+      passes.addPass(WrappingTests());
       return true;
     }
     if (name != "vyre-take-apart") return false;

@@ -24,9 +24,15 @@ void NvptxKernel::deal(llvm::Value* first, llvm::Value* step, llvm::Value* count
   llvm::PHINode* const at = b_.CreatePHI(b_.getInt32Ty(), 2);
   at->addIncoming(first, from);
   body(at);
-  // Against what is left, so that the sum cannot wrap before it is compared.
-  llvm::Value* const more = b_.CreateICmpULT(step, b_.CreateSub(count, at));
-  at->addIncoming(b_.CreateAdd(at, step), b_.GetInsertBlock());
+  const auto* const known_step = llvm::dyn_cast<llvm::ConstantInt>(step);
+  const auto* const known_count = llvm::dyn_cast<llvm::ConstantInt>(count);
+  const bool fits = known_step != nullptr && known_count != nullptr &&
+                    known_count->getZExtValue() + known_step->getZExtValue() <= UINT32_MAX;
+  llvm::Value* const next = b_.CreateAdd(at, step, "", fits);
+  // Against what is left where the sum may wrap before it is compared.
+  llvm::Value* const more =
+      fits ? b_.CreateICmpULT(next, count) : b_.CreateICmpULT(step, b_.CreateSub(count, at));
+  at->addIncoming(next, b_.GetInsertBlock());
   b_.CreateCondBr(more, trip, after);
   b_.SetInsertPoint(after);
 }
