@@ -65,6 +65,33 @@ function(vyre_library)
   endforeach()
 endfunction()
 
+# vyre_compile_program(): the program vyre-compile, which library and tools start. In a build it lies
+# in bin/, where test programs find it. With a shared library it is a few lines around that; else it
+# has everything inside.
+function(vyre_compile_program)
+  add_executable(vyre_compile "${PROJECT_SOURCE_DIR}/src/pipeline/main.cpp")
+  target_include_directories(vyre_compile PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  set_target_properties(vyre_compile PROPERTIES
+    OUTPUT_NAME vyre-compile
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+  if(VYRE_SHARED)
+    file(RELATIVE_PATH libraries "/p/${CMAKE_INSTALL_BINDIR}" "/p/${CMAKE_INSTALL_LIBDIR}")
+    set_target_properties(vyre_compile PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries}")
+    target_link_libraries(vyre_compile PRIVATE vyre_library vyre_options)
+  else()
+    target_link_libraries(vyre_compile PRIVATE vyre_pipeline vyre_options)
+  endif()
+  if(VYRE_INSTALL)
+    install(TARGETS vyre_compile RUNTIME)
+  endif()
+  # Whatever runs a program may need it.
+  foreach(user IN ITEMS vyre ${ARGN})
+    if(TARGET ${user})
+      add_dependencies(${user} vyre_compile)
+    endif()
+  endforeach()
+endfunction()
+
 # vyre_install(): headers, library, CMake package, pkg-config file, licence. The program installs
 # itself in src/cli.
 function(vyre_install)

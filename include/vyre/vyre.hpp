@@ -78,6 +78,7 @@ using run::ProgressFunction;
 using run::Report;
 
 using device::Buffer;
+using device::Contents;
 using run::ReadRange;
 using run::SequenceItem;
 using run::SequenceReport;

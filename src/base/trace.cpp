@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/fork.hpp"
 #include "base/utf8.hpp"
 
 namespace vyre {
@@ -79,7 +80,9 @@ std::string_view name_of(TraceCategory category) {
 }
 
 Trace::Trace(size_t max_events)
-    : origin_(std::chrono::steady_clock::now()), max_events_(max_events) {}
+    : origin_(std::chrono::steady_clock::now()),
+      max_events_(max_events),
+      fork_epoch_(base::fork_epoch()) {}
 
 uint64_t Trace::ns_at(std::chrono::steady_clock::time_point time) const {
   if (time <= origin_) return 0;
@@ -92,6 +95,7 @@ void Trace::add(TraceEvent event) noexcept {
 }
 
 void Trace::add_from(std::thread::id thread, TraceEvent&& event) noexcept {
+  if (base::is_forked_since(fork_epoch_)) return;
   const std::scoped_lock lock(mutex_);
   if (events_.size() >= max_events_) {
     ++dropped_;
@@ -107,6 +111,7 @@ void Trace::add_from(std::thread::id thread, TraceEvent&& event) noexcept {
 }
 
 void Trace::name_thread(std::string_view name) {
+  if (base::is_forked_since(fork_epoch_)) return;
   const std::scoped_lock lock(mutex_);
   rows_[row_of_thread(std::this_thread::get_id())].name = name;
 }
@@ -129,16 +134,19 @@ uint32_t Trace::row_of_track(const std::string& track) {
 }
 
 size_t Trace::size() const {
+  if (base::is_forked_since(fork_epoch_)) return 0;
   const std::scoped_lock lock(mutex_);
   return events_.size();
 }
 
 uint64_t Trace::dropped() const {
+  if (base::is_forked_since(fork_epoch_)) return 0;
   const std::scoped_lock lock(mutex_);
   return dropped_;
 }
 
 std::string Trace::write_json() const {
+  if (base::is_forked_since(fork_epoch_)) return Trace(0).write_json();
   const std::scoped_lock lock(mutex_);
   // Spans are recorded when they end, inner ones first; viewers nest spans of one start by their
   // order here.

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "base/stop.hpp"
 #include "check/state.hpp"
 
 namespace vyre::check {
@@ -159,6 +160,7 @@ class Access {
 
   void block(Block b) {
     for (StmtId id : p_.items(b)) {
+      poll_stop();
       const Stmt& st = p_[id];
       const size_t mark = pending_.size();
       for_each_operand(p_, st, [&](ExprId child) { expr(child); });

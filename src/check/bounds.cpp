@@ -4,6 +4,7 @@
 // values that cannot change behind the lane's back: it holds whatever other lanes do.
 #include <fmt/core.h>
 
+#include "base/stop.hpp"
 #include "check/bounds_numbers.hpp"
 #include "check/flow.hpp"
 
@@ -124,6 +125,7 @@ class Bounds {
   void block(Block b) {
     const auto start = numbers_.facts.mark();
     for (StmtId id : p_.items(b)) {
+      poll_stop();
       // Lanes that trapped come back here: they passed none of the comparisons of this block.
       if (std::holds_alternative<Resume>(p_[id])) numbers_.facts.undo(start);
       stmt(id);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vyre/check/check.hpp"
 
+#include "base/stop.hpp"
 #include "check/state.hpp"
 
 namespace vyre::check {
@@ -40,29 +41,35 @@ const BoundsProof* CheckedProgram::proof(StmtId id) const {
 }
 
 Checked check(Program program, bool text_had_errors) {
+  const StageScope stage(Stage::Check);
   Checked result;
   CheckedProgram facts;
   State s{program, facts, result.diagnostics, text_had_errors};
+  // Each pass takes little longer than reading the program did.
+  const auto pass = [&s](const auto& run) {
+    poll_stop_now();
+    return run(s);
+  };
   if (check_structure(s)) {
     facts.expr_types.resize(program.exprs.size());
     facts.local_types.resize(program.locals.size());
     facts.array_counts.resize(program.locals.size());
-    check_names(s);
-    check_declarations(s);
-    check_types(s);
-    check_host_expressions(s);
-    const bool can_inline = check_calls(s);
-    check_control(s);  // after the calls: it asks which functions hold a barrier
-    check_traps(s);    // before uniformity: a resume splits variables
-    check_async(s);
+    pass(check_names);
+    pass(check_declarations);
+    pass(check_types);
+    pass(check_host_expressions);
+    const bool can_inline = pass(check_calls);
+    pass(check_control);  // after the calls: it asks which functions hold a barrier
+    pass(check_traps);    // before uniformity: a resume splits variables
+    pass(check_async);
     if (can_inline) {
-      check_access(s);
-      check_uniformity(s);
+      pass(check_access);
+      pass(check_uniformity);
     }
     if (!s.d.has_errors() && !text_had_errors) {
-      find_bounds(s);
-      warn_unused(s);
-      warn_flow(s);
+      pass(find_bounds);
+      pass(warn_unused);
+      pass(warn_flow);
     }
   }
   result.diagnostics.sort();

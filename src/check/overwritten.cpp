@@ -8,6 +8,7 @@
 
 #include "base/match.hpp"
 #include "check/lane_values.hpp"
+#include "vyre/ir/evaluation.hpp"
 
 namespace vyre::check {
 
@@ -94,11 +95,18 @@ class Walk {
 
   void settle() { std::ranges::replace(stages_, Stage::Stored, Stage::Settled); }
 
-  // ---- expressions: what they read
+  // ---- expressions: what they read, and what functions in them store
 
   void look(ExprId id) {
     const Expr& e = p_[id];
-    for_each_operand(p_, e, [&](ExprId operand) { look(operand); });
+    for_each_evaluated(
+        p_, e, [&](ExprId operand) { look(operand); },
+        [&](const LazyOperand& lazy) {
+          inside([&] {
+            lanes_.assume(lazy.condition, lazy.truth);
+            look(lazy.operand);
+          });
+        });
     if (const auto* x = std::get_if<Load>(&e)) read(x->memory);
     if (const auto* x = std::get_if<Atomic>(&e)) read(x->memory);
     if (const auto* x = std::get_if<Call>(&e)) call(*x);

@@ -286,6 +286,101 @@ TEST(Overwritten, Functions) {
   EXPECT_EQ(one("a[gid.x] = 1; meet(data[0]); io[0] = a[0];", {}, meet), "");
 }
 
+// Operands that may not be evaluated, in every place where an expression stands. `w` stores and is
+// true, `n` stores and is false.
+constexpr std::string_view kLazy =
+    "fn w(b : buffer u32[], i : u32) -> bool { b[i] = 1; return true; }"
+    "fn n(b : buffer u32[], i : u32) -> bool { b[i] = 1; return false; }"
+    "fn both(b : buffer u32[], i : u32) -> bool { return i < 1 && w(b, i); }"
+    "fn number(b : buffer u32[], i : u32) -> u32 { b[i] = 1; return i; }"
+    "fn same(x : bool) -> bool { return x; }";
+
+TEST(Overwritten, LazyOperandsOfSomeLanes) {
+  for (const std::string_view value :
+       {"gid.x < 1 && w(a, gid.x)",
+        "gid.x > 1 || w(a, gid.x)",
+        "gid.x < 999 && w(a, gid.x)",
+        "data[gid.x] == 1 && w(a, gid.x)",
+        "!(gid.x < 1) || w(a, gid.x)",
+        "data[0] == 1 && (gid.x < len(a) && w(a, gid.x))",
+        "(gid.x < 1 && same(true)) && w(a, gid.x)",
+        "gid.x < 1 && same(w(a, gid.x))",
+        "gid.x < 1 && !w(a, gid.x)",
+        "gid.x < 1 && number(a, gid.x) == 0",
+        "both(a, gid.x)",
+        "same(gid.x < 1 && w(a, gid.x))",
+        "false && w(a, gid.x)",
+        "true || w(a, gid.x)",
+        "n(io, gid.x) && w(a, gid.x)",
+        "w(io, gid.x) || w(a, gid.x)",
+        "(data[0] == 1 || n(io, 0)) && w(a, gid.x)",
+        "gid.x < 1 && (true || w(io, 0)) && w(a, gid.x)",
+        "select(gid.x < 1 && w(a, gid.x), true, false)",
+        "atomic_add(io[0], select(gid.x < 1 && w(a, gid.x), 1, 0)) == 0"}) {
+    SCOPED_TRACE(value);
+    const std::string v(value);
+    EXPECT_EQ(one("let c = " + v + ";", {}, kLazy), "");
+    EXPECT_EQ(one("var c = true; c = " + v + ";", {}, kLazy), "");
+    EXPECT_EQ(one("if " + v + " { }", {}, kLazy), "");
+    EXPECT_EQ(one("while " + v + " { break; }", {}, kLazy), "");
+    EXPECT_EQ(one("for k in 0 .. select(" + v + ", 1, 0) { }", {}, kLazy), "");
+    EXPECT_EQ(one("io[select(" + v + ", 0, 1)] = 1;", {}, kLazy), "");
+    EXPECT_EQ(one("io[0] = select(" + v + ", 0, 1);", {}, kLazy), "");
+    EXPECT_EQ(one("same(" + v + ");", {}, kLazy), "");
+    // What follows is not held up by it.
+    EXPECT_EQ(one("let c = " + v + "; a[gid.x] = 2;", {}, kLazy), "a");
+  }
+}
+
+TEST(Overwritten, LazyOperandsOfAllLanes) {
+  EXPECT_EQ(one("let c = gid.x < len(a) && w(a, gid.x);", {}, kLazy), "a");
+  EXPECT_EQ(one("let c = gid.x >= len(a) || w(a, gid.x);", {}, kLazy), "a");
+  EXPECT_EQ(one("let c = true && w(a, gid.x);", {}, kLazy), "a");
+  EXPECT_EQ(one("let c = u[3] == 0 && (gid.y == 0 && w(a, gid.x));", {}, kLazy), "a");
+  EXPECT_EQ(one("let c = u[3] == 0 && w(a, gid.x);", {.u = {40, 25, 1000, 1}}, kLazy), "");
+  EXPECT_EQ(one("let c = w(a, gid.x) && gid.x < 1;", {}, kLazy), "a");  // on the left
+  EXPECT_EQ(one("let c = w(a, gid.x) || n(io, 0);", {}, kLazy), "a");
+  EXPECT_EQ(one("let c = select(gid.x < 1, w(a, gid.x), false);", {}, kLazy), "a");  // all three
+  EXPECT_EQ(one("let c = w(a, gid.x) & (gid.x < 1);", {}, kLazy), "a");
+  EXPECT_EQ(one("while w(a, gid.x) { break; }", {}, kLazy), "a");  // at least once
+}
+
+// A read counts wherever it stands.
+TEST(Overwritten, LazyReads) {
+  EXPECT_EQ(one("let c = gid.x < 1 && a[0] == 1; a[gid.x] = 1;"), "");
+  EXPECT_EQ(one("let c = gid.x < 1 || atomic_add(a[0], 1) == 1; a[gid.x] = 1;"), "");
+  EXPECT_EQ(one("a[gid.x] = 1; let c = gid.x < 1 && a[0] == 1;"), "");
+  EXPECT_EQ(one("a[gid.x] = 1; barrier grid; let c = gid.x < 1 && a[0] == 1;"), "a");
+}
+
+// Loops that need not run, in the program and in functions, which stand in operands.
+TEST(Overwritten, LoopsThatNeedNotRun) {
+  EXPECT_EQ(one("for k in 0 .. u[3] { a[gid.x] = 1; }"), "");
+  EXPECT_EQ(one("for k in 0 .. u[3] { a[gid.x] = 1; }", {.u = {40, 25, 1000, 2}}), "a");
+  EXPECT_EQ(one("for k in 0 .. u[3] { a[gid.x] = 1; }", {.known = false}), "");
+  EXPECT_EQ(one("for k in 5 .. 5 { a[gid.x] = 1; }"), "");
+  EXPECT_EQ(one("for k in gid.x .. 3 { a[gid.x] = 1; }"), "");
+  EXPECT_EQ(one("for k in 0 .. data[0] { a[gid.x] = 1; }"), "");
+  EXPECT_EQ(one("var k = 0; while k < 1 { a[gid.x] = 1; k += 1; }"), "");
+  const std::string_view loops =
+      "fn times(b : buffer u32[], i : u32, n : u32) -> bool { for k in 0 .. n { b[i] = 1; } "
+      "return true; }"
+      "fn until(b : buffer u32[], i : u32, n : u32) -> bool { var k = 0; while k < n { b[i] = 1; "
+      "k += 1; } return true; }"
+      "fn early(b : buffer u32[], i : u32, n : u32) -> bool { if i >= n { return true; } "
+      "b[i] = 1; return false; }";
+  EXPECT_EQ(one("times(a, gid.x, 0);", {}, loops), "");
+  EXPECT_EQ(one("times(a, gid.x, 1);", {}, loops), "a");
+  EXPECT_EQ(one("until(a, gid.x, 1);", {}, loops), "");
+  EXPECT_EQ(one("early(a, gid.x, 999);", {}, loops), "");
+  EXPECT_EQ(one("early(a, gid.x, 1000);", {}, loops), "a");
+  EXPECT_EQ(one("let c = gid.x < 1 && times(a, gid.x, 1);", {}, loops), "");
+  EXPECT_EQ(one("let c = gid.x < 1000 && times(a, gid.x, 1);", {}, loops), "a");
+  EXPECT_EQ(one("for k in 0 .. 1 { let c = gid.x < 1 && times(a, gid.x, 1); }", {}, loops), "");
+  EXPECT_EQ(one("for k in 0 .. u[3] { let c = early(a, gid.x, 1000); }", {}, loops), "");
+  EXPECT_EQ(one("while early(io, gid.x, 0) && early(a, gid.x, 1000) { break; }", {}, loops), "");
+}
+
 TEST(Overwritten, KindsOfBuffers) {
   const std::string_view items =
       "writeonly w : u8[] @count(len(data)); inout l : f32[] @count(len(data)) @live_out; "

@@ -14,6 +14,7 @@
 
 #include <fmt/core.h>
 
+#include "base/stop.hpp"
 #include "check/state.hpp"
 
 namespace vyre::check {
@@ -91,6 +92,7 @@ class Uniformity {
  private:
   // ---- the graph
   Node new_node() {
+    poll_stop();
     levels_.push_back(Level::Grid);
     reason_.push_back(kNone);
     return static_cast<Node>(levels_.size() - 1);
@@ -127,6 +129,7 @@ class Uniformity {
     for (uint32_t i = 0; i < edges_.size(); ++i)
       if (edges_[i].from == kNone) lift(i, edges_[i].level);
     while (!work.empty()) {
+      poll_stop();
       const Node node = work.front();
       work.pop_front();
       for (uint32_t k = first[node]; k < first[node + 1]; ++k) lift(out[k], levels_[node]);

@@ -88,6 +88,13 @@ void App::show(const Diagnostics& diagnostics, std::string_view file, std::strin
 }
 
 int App::finish(int exit_code) {
+  const int code = checked(exit_code);
+  if (!device_lost) return code;
+  std::fflush(nullptr);
+  ::_exit(code);
+}
+
+int App::checked(int exit_code) {
   errno = 0;
   if (std::fflush(stdout) != 0 && write_error_ == 0) write_error_ = errno != 0 ? errno : EIO;
   if (write_error_ == 0) return exit_code;

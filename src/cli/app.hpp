@@ -39,6 +39,9 @@ class App {
   bool json = false;
   ColorMode color = ColorMode::Auto;
   std::string command;  // "check"; empty until one is known
+  // A device of this run is lost. A kernel may still run on it, and nothing is to wait for that:
+  // the process ends without the end of other libraries.
+  bool device_lost = false;
 
   void put(std::string_view text);
   static void talk(std::string_view text);
@@ -58,10 +61,12 @@ class App {
   // Diagnostics as text on stderr.
   void show(const Diagnostics& diagnostics, std::string_view file, std::string_view text) const;
 
-  // Flushes stdout; the exit code of the process.
+  // Flushes stdout; the exit code of the process, which ends here if a device is lost.
   int finish(int exit_code);
 
  private:
+  int checked(int exit_code);
+
   int write_error_ = 0;  // errno of the first failed write to stdout
 };
 

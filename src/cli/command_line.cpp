@@ -157,13 +157,21 @@ class CommandLine {
     command.add_option("--metrics", run_.metrics, "Write the counters of the device (Prometheus)")
         ->type_name("FILE");
     command.add_flag("--no-cache", run_.no_cache, "Compiled code is not kept on disk");
+    add_untrusted(command, run_.dispatch);
   }
 
   // What every command that runs a program takes.
   static void add_dispatch(CLI::App& command, DispatchOptions& options) {
     add_inputs(command, options);
+    add_timeout(command, options);
+  }
+  static void add_timeout(CLI::App& command, DispatchOptions& options) {
     command.add_option("--timeout", options.timeout, "Seconds; 0 is no limit (default 60)")
         ->type_name("S");
+  }
+  static void add_untrusted(CLI::App& command, DispatchOptions& options) {
+    command.add_flag("--untrusted", options.untrusted,
+                     "Tighter limits, for programs of people you do not trust");
   }
   // What says how large a dispatch is.
   static void add_inputs(CLI::App& command, DispatchOptions& options) {
@@ -210,6 +218,7 @@ class CommandLine {
         ->required()
         ->type_name("");
     add_inputs(command, plan_.dispatch);
+    add_timeout(command, plan_.dispatch);
     choose(command.add_option("--route", plan_.route, "This way through (default: chosen)"),
            {"native", "virtual", "resident", "host"});
     command
@@ -244,6 +253,8 @@ class CommandLine {
     command.add_option("--workgroup", compile_.dispatch.workgroup, "Another workgroup size")
         ->type_name("X[,Y[,Z]]");
     command.add_flag("--checked", compile_.checked, "For checked mode");
+    add_timeout(command, compile_.dispatch);
+    add_untrusted(command, compile_.dispatch);
     command.add_option("-o,--output", compile_.output, "Where to; - is stdout (the default)")
         ->type_name("FILE");
   }
@@ -265,6 +276,7 @@ class CommandLine {
                     "Repeat the whole program until nothing changes, at most N times")
         ->type_name("N");
     command.add_flag("--checked", verify_.checked, "An access out of bounds is an error");
+    add_untrusted(command, verify_.dispatch);
   }
 
   void add_cache() {

@@ -69,13 +69,14 @@ std::optional<uint64_t> ulp_distance(Type element, std::span<const std::byte> a,
 }
 
 std::optional<Difference> find_difference(Type element, std::span<const std::byte> wanted,
-                                          std::span<const std::byte> given) {
+                                          std::span<const std::byte> given, Nans nans) {
   const uint64_t count = std::min(wanted.size(), given.size()) / bytes_of(element);
   Difference difference;
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t a = raw(element, wanted, i);
     const uint64_t b = raw(element, given, i);
-    if (a == b || (is_nan(element, a) && is_nan(element, b))) continue;
+    if (a == b) continue;
+    if (nans == Nans::AllEqual && is_nan(element, a) && is_nan(element, b)) continue;
     const auto ulps = distance(element, a, b);
     if (difference.count++ == 0) {
       difference.element = i;

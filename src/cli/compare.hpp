@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether two devices gave the same bytes for a buffer, and how far apart they are if not. Floats
-// are compared bit for bit, but for NaNs: arithmetic leaves their bits open, so all are equal.
+// are compared bit for bit, but for NaNs that arithmetic may have given: their bits are
+// unspecified, so all are equal.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,12 @@ struct Difference {
   std::optional<uint64_t> ulps;
   std::optional<uint64_t> most_ulps;  // of all elements that differ
 };
-// None if both are the same. Bytes past the shorter one are no elements that differ.
+enum class Nans : uint8_t { AllEqual, Exact };
+// None if both are the same. Bytes past the shorter one are no elements that differ. NaNs are exact
+// in a buffer that only copies reach (check::exact_nans).
 std::optional<Difference> find_difference(ir::Type element, std::span<const std::byte> wanted,
-                                          std::span<const std::byte> given);
+                                          std::span<const std::byte> given,
+                                          Nans nans = Nans::AllEqual);
 
 // The global lane that alone can have written an element: known where every store to the buffer
 // goes to `gid.x` and the grid has one axis.

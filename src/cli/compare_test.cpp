@@ -50,6 +50,22 @@ TEST(Compare, AllNansAreEqual) {
   EXPECT_TRUE(find_difference(Type::F32, a, bytes<uint32_t>({0x7F80'0000, 0x3F80'0000})));
 }
 
+TEST(Compare, NansOfCopiesGoByTheirBits) {
+  const auto differ = [](Type type, auto a, auto b) {
+    return find_difference(type, bytes(a), bytes(b), Nans::Exact);
+  };
+  using Words = std::vector<uint32_t>;
+  using Halves = std::vector<uint16_t>;
+  const auto d = differ(Type::F32, Words{0x7FC0'0000}, Words{0x7FA0'0000});
+  ASSERT_TRUE(d.has_value());
+  EXPECT_EQ(d->wanted, "nan (0x7fc00000)");
+  EXPECT_EQ(d->given, "nan (0x7fa00000)");
+  EXPECT_EQ(d->ulps, std::nullopt);
+  EXPECT_TRUE(differ(Type::F16, Halves{0x7D01}, Halves{0x7F01}));
+  EXPECT_TRUE(differ(Type::BF16, Halves{0x7F81}, Halves{0x7FC1}));
+  EXPECT_FALSE(differ(Type::F16, Halves{0x7D01}, Halves{0x7D01}));
+}
+
 TEST(Compare, TheFirstDifferenceAndTheLargest) {
   const auto wanted = bytes<float>({1.0F, 2.0F, 3.0F, 4.0F});
   const auto given = bytes<float>({1.0F, std::nextafter(2.0F, 3.0F), 3.0F, 5.0F});

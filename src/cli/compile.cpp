@@ -12,6 +12,7 @@
 #include "codegen/codegen.hpp"
 #include "codegen/listing.hpp"
 #include "codegen/llvm/nvptx.hpp"
+#include "pipeline/generate.hpp"
 #include "vyre/device/buffer.hpp"
 #include "vyre/device/registry.hpp"
 #include "vyre/pipeline/compiler.hpp"
@@ -32,20 +33,37 @@ struct Listed {
   size_t segments = 0;
 };
 
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 // What the driver of a GPU makes of its code: the only form that needs the device itself.
-Result<std::string> binary_of(const std::string& device, const codegen::Target& target,
-                              plan::Plan plan, const std::string& program) {
+Result<std::string> binary_of(const std::string& device, const pipeline::GenerateRequest& request,
+                              const pipeline::CompileLimits& limits) {
   auto backend = device::registry().acquire(device);
   if (!backend) return std::unexpected(backend.error());
-  const auto shared = std::make_shared<const plan::Plan>(std::move(plan));
-  auto code = codegen::emit(target, *shared);
+  const codegen::Target& target = request.target;
+  auto code = pipeline::generate(request, limits);
   if (!code) return std::unexpected(code.error());
-  const auto loaded = (*backend)->load({.format = target.format,
-                                        .code = std::move(*code),
-                                        .entries = codegen::entries_of(shared, program, target)});
+  if (auto ok = pipeline::check_driver_text(*code, target.format, limits); !ok)
+    return std::unexpected(ok.error());
+  // Nothing of the plan is needed after the load.
+  const std::shared_ptr<const plan::Plan> plan(std::shared_ptr<void>(), &request.plan);
+  const StageScope stage(Stage::Load);
+  poll_stop_now();
+  const auto loaded = (*backend)->load(
+      {.format = target.format,
+       .code = std::move(*code),
+       .entries = codegen::entries_of(plan, request.program.program.name, target)});
   if (!loaded) return std::unexpected(loaded.error());
-  const auto bytes = loaded->native();
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return text_of(loaded->native());
+}
+
+Result<std::string> listing_of(const pipeline::GenerateRequest& request,
+                               const pipeline::CompileLimits& limits) {
+  const auto code = pipeline::generate(request, limits);
+  if (!code) return std::unexpected(code.error());
+  return text_of(*code);
 }
 
 // From the facts that the registry has: what else is listed needs no device.
@@ -73,7 +91,11 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
     policy.together =
         std::max(1U, can.max_invocations_per_workgroup / (size[0] * size[1] * size[2]));
   }
-  auto plan = pipeline::make_plan(prepared.checked, policy, can);
+  const pipeline::CompileLimits limits =
+      prepared.untrusted ? pipeline::CompileLimits::untrusted() : pipeline::CompileLimits();
+  if (auto ok = pipeline::check_program_limits(prepared.checked, limits); !ok)
+    return std::unexpected(ok.error());
+  const auto plan = pipeline::make_plan(prepared.checked, policy, can);
   if (!plan) return std::unexpected(plan.error());
   const codegen::Target target{
       .format = *format,
@@ -81,14 +103,20 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
       .checked = options.checked,
       .architecture = options.architecture.empty() ? facts.architecture : options.architecture};
   const codegen::Listing listing = listing_named(options.emit);
-  const size_t segments = plan->segments.size();
   const bool binary = listing == codegen::Listing::Cubin && !options.device.empty() &&
                       can.formats.contains(device::Format::Cubin);
-  auto code = binary ? binary_of(facts.id, target, std::move(*plan), prepared.checked.program.name)
-                     : codegen::list_code(listing, target, *plan);
+  pipeline::GenerateRequest request{.program = prepared.checked,
+                                    .policy = policy,
+                                    .plan = *plan,
+                                    .target = target,
+                                    .wide_index = can.i64};
+  if (!binary) request.listing = listing;
+  auto code = binary ? binary_of(facts.id, request, limits) : listing_of(request, limits);
   if (!code) return std::unexpected(code.error());
-  return Listed{
-      .code = std::move(*code), .format = *format, .route = policy.route, .segments = segments};
+  return Listed{.code = std::move(*code),
+                .format = *format,
+                .route = policy.route,
+                .segments = plan->segments.size()};
 }
 
 std::optional<Failure> misuse(const App& app, const CompileOptions& options) {
@@ -122,7 +150,8 @@ int run_compile(App& app, const CompileOptions& options) {
   if (!facts) return app.fail(facts.error());
   const auto prepared = prepare(app, options.dispatch, Inputs::AsGiven);
   if (!prepared) return prepared.error();
-  auto listed = list(options, *prepared, *facts);
+  auto listed = stoppable(*prepared, [&] { return list(options, *prepared, *facts); });
+  if (!listed && InterruptGuard::interrupted()) return kExitInterrupted;
   if (!listed) {
     listed.error().context.push_back(fmt::format("while compiling program `{}` for device `{}`",
                                                  prepared->checked.program.name, facts->id));

@@ -93,6 +93,10 @@ std::expected<BufferId, Failure> find_input(const check::CheckedProgram& checked
 std::optional<Failure> read_inputs(const DispatchOptions& options, Inputs inputs,
                                    Prepared& prepared) {
   const Program& p = prepared.checked.program;
+  using Clock = std::chrono::steady_clock;
+  ValueContext context{.seed = options.seed, .cancel = &InterruptGuard::interrupted()};
+  if (prepared.timeout.count() > 0 && prepared.timeout < Clock::time_point::max() - Clock::now())
+    context.deadline = Clock::now() + prepared.timeout;
   std::vector<std::optional<std::string>> values(p.buffers.size());
   bool stdin_used = options.file == "-";
   for (const std::string& text : options.in) {
@@ -126,7 +130,7 @@ std::optional<Failure> read_inputs(const DispatchOptions& options, Inputs inputs
                                            : "zeros(1024)")};
     auto bytes =
         read_value({.name = buffer.name, .element = buffer.element, .count = facts.constant_count},
-                   *values[i], {.seed = options.seed});
+                   *values[i], context);
     if (!bytes) return bytes.error();
     prepared.inputs[*facts.input_slot] = std::move(*bytes);
   }
@@ -155,6 +159,7 @@ void on_interrupt(int /*signal*/) {
 
 std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options, Inputs inputs,
                                      Trace* trace) {
+  const auto start = std::chrono::steady_clock::now();
   const auto failed = [&](const Failure& failure) { return std::unexpected(app.fail(failure)); };
   Prepared prepared;
   auto grid = parse_axes("--grid", options.grid);
@@ -167,7 +172,16 @@ std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options, I
   prepared.workgroup = *workgroup;
   prepared.timeout = *timeout;
 
-  auto read = check_program_file(options.file, trace);
+  prepared.stop = StopCondition::after(*timeout, &InterruptGuard::interrupted(), start);
+  prepared.untrusted = options.untrusted;
+  std::expected<CheckedFile, Failure> read = std::unexpected(Failure{});
+  try {
+    read = check_program_file(options.file, trace, &prepared.stop);
+  } catch (const Stopped& stopped) {
+    prepared.name = options.file == "-" ? "<stdin>" : options.file;
+    return std::unexpected(stopped.cancelled ? kExitInterrupted
+                                             : fail(app, prepared, error_of(stopped)));
+  }
   if (!read) return failed(read.error());
   prepared.name = std::move(read->name);
   prepared.text = std::move(read->text);
@@ -176,6 +190,12 @@ std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options, I
   prepared.checked = std::move(*read->program);
   if (auto failure = read_inputs(options, inputs, prepared)) return failed(*failure);
   return prepared;
+}
+
+std::chrono::nanoseconds Prepared::time_left() const {
+  if (timeout.count() <= 0) return timeout;
+  return std::max<std::chrono::nanoseconds>(stop.deadline - std::chrono::steady_clock::now(),
+                                            std::chrono::nanoseconds(1));
 }
 
 namespace {

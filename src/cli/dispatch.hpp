@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stop.hpp"
 #include "cli/app.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/base/trace.hpp"
@@ -26,6 +27,7 @@ struct DispatchOptions {
   std::string grid;             // X[,Y[,Z]]; empty: from the program
   std::string workgroup;
   std::string timeout = "60";  // seconds; 0: none
+  bool untrusted = false;      // limits for programs from people one does not trust
   uint64_t seed = 0;           // of random() inputs and of the random schedule
 };
 
@@ -38,7 +40,11 @@ struct Prepared {
   std::vector<ir::BufferId> missing;           // with Inputs::AsGiven
   std::optional<check::Axes> grid, workgroup;
   std::chrono::nanoseconds timeout{0};
+  StopCondition stop{};  // of the command: the time from its start, and Ctrl-C
+  bool untrusted = false;
 
+  // Of `timeout`: never nothing, which is no limit.
+  [[nodiscard]] std::chrono::nanoseconds time_left() const;
   [[nodiscard]] std::vector<std::span<const std::byte>> input_views() const {
     return {inputs.begin(), inputs.end()};
   }
@@ -70,6 +76,26 @@ class InterruptGuard {
   static const std::atomic<bool>& interrupted();
 };
 inline constexpr int kExitInterrupted = 130;
+
+// Work of the host that a time limit and Ctrl-C stop (base/stop.hpp).
+class StoppableScope {
+ public:
+  explicit StoppableScope(const StopCondition& stop) : scope_(stop) {}
+
+ private:
+  InterruptGuard interrupt_;
+  StopScope scope_;
+};
+// What `work` gives; Timeout if it was stopped.
+template <class Work>
+auto stoppable(const Prepared& prepared, const Work& work) -> decltype(work()) {
+  try {
+    const StoppableScope scope(prepared.stop);
+    return work();
+  } catch (const Stopped& stopped) {
+    return std::unexpected(error_of(stopped));
+  }
+}
 
 // A line on a terminal that says how far a dispatch is, from half a second of work on. Nothing
 // elsewhere.

@@ -18,6 +18,7 @@
 #include "cli/commands.hpp"
 #include "cli/devices.hpp"
 #include "cli/version.hpp"
+#include "pipeline/compile_child.hpp"
 #include "vyre/oracle/oracle.hpp"
 #include "vyre/text/text.hpp"
 
@@ -72,9 +73,11 @@ Result<std::string> compare(const run::Device& device, std::chrono::nanoseconds 
   const std::span<const std::byte> input = std::as_bytes(std::span(a));
   const auto expected = oracle::run(*checked, {&input, 1});
   if (!expected) return std::unexpected(expected.error());
-  auto compiled = device.compile(checked, {.timeout = limit});
+  // A busy machine may take long to compile what a device then runs at once.
+  constexpr std::chrono::seconds kCompiling{30};
+  auto compiled = device.compile(checked, {.timeout = kCompiling});
   if (!compiled) return std::unexpected(std::move(compiled.error()));
-  const auto result = compiled->pipeline.dispatch({run::Argument(input)});
+  const auto result = compiled->pipeline.dispatch({run::Argument(input)}, {.timeout = limit});
   if (!result) return std::unexpected(result.error());
   return difference(*checked, expected->outputs(*checked), result->outputs);
 }
@@ -120,6 +123,7 @@ class Doctor {
     text_ += "\ndevices\n";
     json_["devices"] = Json::array();
     for (const SeenDevice& seen : see_devices(device::registry(), "")) show_device(seen);
+    show_compiler();
     show_cache();
     text_ += fmt::format("\n{} of {} self-tests passed\n", tests_ - failed_, tests_);
     if (app_.json) {
@@ -190,6 +194,21 @@ class Doctor {
     line(result.ok ? fmt::format("self-test passed in {:.1f} ms, version {}",
                                  static_cast<double>(result.ns) / 1e6, device->info().version)
                    : fmt::format("self-test FAILED: {}", result.message));
+  }
+
+  // Who compiles large programs.
+  void show_compiler() {
+    const pipeline::CompilerFile compiler = pipeline::find_compiler();
+    text_ += "\ncompiler\n";
+    if (!compiler.path.empty())
+      line(fmt::format("large programs are compiled by {}", compiler.path.string()));
+    else if (compiler.in_process)
+      line(fmt::format("{} is {}: large programs are compiled in the process, without limits",
+                       pipeline::kCompilerVariable, pipeline::kInProcess));
+    else
+      line(fmt::format("{} is not installed: large programs are refused", pipeline::kCompilerName));
+    json_["compiler"]["path"] = compiler.path.empty() ? Json() : Json(compiler.path.string());
+    json_["compiler"]["in_process"] = compiler.in_process;
   }
 
   void show_cache() {

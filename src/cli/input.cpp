@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -12,7 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/stop.hpp"
 #include "cli/descriptor.hpp"
+#include "cli/dispatch.hpp"
 #include "ir/binary_format.hpp"
 #include "vyre/ir/binary.hpp"
 #include "vyre/text/text.hpp"
@@ -120,11 +123,15 @@ Loaded load(const Input& input) {
   return loaded;
 }
 
-std::expected<CheckedFile, Failure> check_program_file(const std::string& path, Trace* trace) {
+std::expected<CheckedFile, Failure> check_program_file(const std::string& path, Trace* trace,
+                                                       const StopCondition* stop) {
   TraceSpan parse_span(trace, TraceCategory::Parse, path);
   std::expected<Input, Failure> input = read_input(path);
   if (!input) return std::unexpected(std::move(input.error()));
   parse_span.arg("bytes", input->bytes.size());
+  // Not before: a read that waits ends with the process.
+  std::optional<StoppableScope> stoppable;
+  if (stop != nullptr) stoppable.emplace(*stop);
   CheckedFile file;
   file.name = input->name;
   Loaded loaded = load(*input);
@@ -141,6 +148,7 @@ std::expected<CheckedFile, Failure> check_program_file(const std::string& path, 
   file.diagnostics.set_file(input->name);
   file.diagnostics.sort();
   file.text = std::move(input->bytes);
+  poll_stop_now();
   return file;
 }
 

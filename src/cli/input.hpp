@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/app.hpp"
+#include "vyre/base/stop.hpp"
 #include "vyre/base/trace.hpp"
 #include "vyre/check/check.hpp"
 #include "vyre/ir/program.hpp"
@@ -44,9 +45,11 @@ struct CheckedFile {
   Diagnostics diagnostics;
   std::optional<check::CheckedProgram> program;  // only without errors
 };
-// A path that cannot be read is a Failure; an invalid program is not.
+// A path that cannot be read is a Failure; an invalid program is not. With `stop`, Ctrl-C stops it,
+// too, once the file is read: it then throws Stopped.
 std::expected<CheckedFile, Failure> check_program_file(const std::string& path,
-                                                       Trace* trace = nullptr);
+                                                       Trace* trace = nullptr,
+                                                       const StopCondition* stop = nullptr);
 
 // V006 for the input; no other stage sees a text that long.
 Diagnostics too_long(const Input& input);

@@ -120,7 +120,8 @@ int run_plan(App& app, const PlanOptions& options) {
   if (!facts) return app.fail(facts.error());
   const auto prepared = prepare(app, options.dispatch, Inputs::AsGiven);
   if (!prepared) return prepared.error();
-  const auto view = make_view(options, *prepared, *facts);
+  const auto view = stoppable(*prepared, [&] { return make_view(options, *prepared, *facts); });
+  if (!view && InterruptGuard::interrupted()) return kExitInterrupted;
   if (!view) return fail(app, *prepared, view.error());
 
   const bool to_stdout = options.output == "-";

@@ -149,6 +149,7 @@ class RunCommand {
     if (!device) return device.error();
     device_ = std::move(*device);
     const Result<void> ran = dispatch();
+    app_.device_lost = device_.is_lost();
     if (!ran && InterruptGuard::interrupted()) return kExitInterrupted;
     if (!ran) return fail(app_, prepared_, ran.error());
     return finish();
@@ -183,11 +184,13 @@ class RunCommand {
     config.fixpoint_iterations = options_.iterations;
     config.checked = options_.checked;
     config.cancel = &InterruptGuard::interrupted();
+    config.untrusted = prepared_.untrusted;
+    // The limit is one for everything.
+    if (prepared_.timeout.count() > 0) config.timeout = prepared_.time_left();
     return config;
   }
 
   Result<void> dispatch() {
-    const auto start = std::chrono::steady_clock::now();
     ProgressBar bar(prepared_.checked.program.name);
     const InterruptGuard interrupt;
     run::DispatchConfig config = this->config();
@@ -200,11 +203,7 @@ class RunCommand {
     if (!inputs) return std::unexpected(inputs.error());
     for (uint32_t i = 0; i < options_.repeat; ++i) {
       run::DispatchConfig over;
-      // The limit is one for all of them; what is left of it is never nothing, which is no limit.
-      if (prepared_.timeout.count() > 0)
-        over.timeout = std::max<std::chrono::nanoseconds>(
-            prepared_.timeout - (std::chrono::steady_clock::now() - start),
-            std::chrono::nanoseconds(1));
+      if (prepared_.timeout.count() > 0) over.timeout = prepared_.time_left();
       auto report = compiled->pipeline.dispatch_into({.inputs = inputs->arguments, .outputs = {}},
                                                      results_, over);
       if (!report) return std::unexpected(std::move(report.error()));

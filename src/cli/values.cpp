@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/free_memory.hpp"
+#include "cli/dispatch.hpp"
 #include "cli/values_forms.hpp"
 #include "cli/values_number.hpp"
 #include "cli/write_file.hpp"
@@ -59,11 +61,11 @@ std::unexpected<Failure> no_such_form(const ValueSpec& spec, std::string_view te
 }
 
 // Reads no more than the buffer can take, where the length follows from that.
-ValueResult read_raw(const ValueSpec& spec, const std::string& path) {
+ValueResult read_raw(const ValueSpec& spec, const std::string& path, const ValueContext& context) {
   const uint64_t size = ir::bytes_of(spec.element);
   const uint64_t limit =
       spec.count ? std::min(*spec.count, kMaxValueBytes / size) * size : kMaxValueBytes;
-  auto content = read_content(path, limit);
+  auto content = read_content(path, limit, {spec, context});
   if (!content) return std::unexpected(std::move(content.error()));
   const std::string name = path == "-" ? "stdin" : in_quotes(path);
   if (!content->longer) return from_raw(spec, name, std::move(content->bytes));
@@ -76,9 +78,10 @@ ValueResult read_raw(const ValueSpec& spec, const std::string& path) {
       "give exactly that many bytes");
 }
 
-ValueResult read_file(const ValueSpec& spec, const std::string& path, FileKind kind) {
-  if (kind == FileKind::Bin) return read_raw(spec, path);
-  auto content = read_content(path, kMaxValueBytes);
+ValueResult read_file(const ValueSpec& spec, const std::string& path, FileKind kind,
+                      const ValueContext& context) {
+  if (kind == FileKind::Bin) return read_raw(spec, path, context);
+  auto content = read_content(path, kMaxValueBytes, {spec, context});
   if (!content) return std::unexpected(std::move(content.error()));
   if (content->longer) {
     return bad_value(fmt::format("{} is longer than 16 GiB", in_quotes(path)),
@@ -96,8 +99,8 @@ ValueResult read_file(const ValueSpec& spec, const std::string& path, FileKind k
 }
 
 ValueResult read_some(const ValueSpec& spec, std::string_view text, const ValueContext& context) {
-  if (reads_stdin(text)) return read_raw(spec, "-");
-  if (const auto kind = file_kind(text)) return read_file(spec, std::string(text), *kind);
+  if (reads_stdin(text)) return read_raw(spec, "-", context);
+  if (const auto kind = file_kind(text)) return read_file(spec, std::string(text), *kind, context);
   if (without_blanks_before(text).starts_with('[')) return from_literal(spec, text);
   if (looks_generated(text)) return from_generator(spec, text, context);
   return no_such_form(spec, text);
@@ -164,6 +167,39 @@ std::optional<Failure> check_count(const ValueSpec& spec, uint64_t count, std::s
              fmt::format("use at most {} elements (2^32 of them, 16 GiB)",
                          std::min(kMaxValueElements, kMaxValueBytes / ir::bytes_of(spec.element))))
       .error();
+}
+
+std::optional<Failure> check_stop(const ValueSpec& spec, const ValueContext& context) {
+  if (context.cancel != nullptr && context.cancel->load(std::memory_order_relaxed))
+    return Failure{kExitInterrupted, fmt::format("interrupted at the values of `{}`", spec.name),
+                   ""};
+  if (context.deadline == std::chrono::steady_clock::time_point::max() ||
+      std::chrono::steady_clock::now() < context.deadline)
+    return std::nullopt;
+  return Failure{exit_code_of(ErrorCode::Timeout),
+                 fmt::format("the time is up, and the values of `{}` are not all there", spec.name),
+                 "give fewer elements, or a longer --timeout"};
+}
+
+std::optional<Failure> check_room(const ValueSpec& spec, uint64_t bytes) {
+  auto grown = check_memory_growth(bytes, fmt::format("input `{}`", spec.name));
+  if (grown) return std::nullopt;
+  const std::string& message = grown.error().message;
+  return Failure{kExitOutOfMemory, message.substr(0, message.find(". Fix: ")),
+                 "use fewer elements, or a machine with more memory"};
+}
+
+// Step by step, because pages that are new take their time.
+ValueResult zeroed(const ValueSpec& spec, const ValueContext& context, uint64_t count) {
+  const uint64_t size = count * ir::bytes_of(spec.element);
+  if (auto failure = check_room(spec, size)) return std::unexpected(std::move(*failure));
+  ValueBytes bytes;
+  bytes.reserve(size);
+  while (bytes.size() < size) {
+    if (auto failure = check_stop(spec, context)) return std::unexpected(std::move(*failure));
+    bytes.resize(std::min(size, bytes.size() + kBytesAtOnce));
+  }
+  return bytes;
 }
 
 ValueResult read_value(const ValueSpec& spec, std::string_view text, const ValueContext& context) {

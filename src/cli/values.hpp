@@ -6,6 +6,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -29,6 +31,9 @@ struct ValueSpec {
 
 struct ValueContext {
   uint64_t seed = 0;  // of random(n,lo,hi), together with the buffer's name
+  // When generators and files are given up: exit code 8, or that of Ctrl-C.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 // More than this is refused, whatever the form.

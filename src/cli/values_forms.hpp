@@ -25,6 +25,15 @@ std::unexpected<Failure> bad_value(std::string message, std::string fix);
 // Whether the buffer takes that many elements. `what` is what has them: "`a.npy`".
 std::optional<Failure> check_count(const ValueSpec& spec, uint64_t count, std::string_view what);
 
+// Asked every kValuesAtOnce elements or kBytesAtOnce bytes by what may take long.
+std::optional<Failure> check_stop(const ValueSpec& spec, const ValueContext& context);
+inline constexpr uint64_t kValuesAtOnce = uint64_t{1} << 16;
+inline constexpr uint64_t kBytesAtOnce = uint64_t{32} << 20;
+// So many bytes more for the values of a buffer: whether the machine has them (exit code 7).
+std::optional<Failure> check_room(const ValueSpec& spec, uint64_t bytes);
+// Zeros for so many elements.
+ValueResult zeroed(const ValueSpec& spec, const ValueContext& context, uint64_t count);
+
 // `[1, 2, 3]`
 ValueResult from_literal(const ValueSpec& spec, std::string_view text);
 
@@ -55,6 +64,13 @@ struct Content {
   bool longer = false;
   std::optional<uint64_t> size;  // of a regular file
 };
-std::expected<Content, Failure> read_content(const std::string& path, uint64_t limit);
+// What the file is read for, and when it is given up: stdin and pipes only when there is no room,
+// because whoever writes to them may take their time.
+struct ReadFor {
+  const ValueSpec& spec;
+  const ValueContext& context;
+};
+std::expected<Content, Failure> read_content(const std::string& path, uint64_t limit,
+                                             const ReadFor& reader);
 
 }  // namespace vyre::cli

@@ -44,30 +44,45 @@ std::unexpected<Failure> bad_argument(const Call& call, const NumberError& error
   return bad_value(fmt::format("in {}, {}", quoted_value(call.text), error.message), error.fix);
 }
 
-ValueBytes repeated(const ValueSpec& spec, uint64_t count, uint64_t bits) {
-  ValueBytes bytes(count * ir::bytes_of(spec.element));
-  for (uint64_t i = 0; i < count && bits != 0; ++i) store_element(spec.element, bytes, i, bits);
+// Element i is bits_of(i); asked once for each, in order.
+template <class BitsOf>
+ValueResult filled(const ValueSpec& spec, const ValueContext& context, uint64_t count,
+                   const BitsOf& bits_of) {
+  auto bytes = zeroed(spec, context, count);
+  if (!bytes) return bytes;
+  for (uint64_t first = 0; first < count; first += kValuesAtOnce) {
+    if (auto failure = check_stop(spec, context)) return std::unexpected(std::move(*failure));
+    const uint64_t end = std::min(count, first + kValuesAtOnce);
+    for (uint64_t i = first; i < end; ++i) store_element(spec.element, *bytes, i, bits_of(i));
+  }
   return bytes;
 }
 
-ValueResult zeros(const ValueSpec& spec, const ValueContext& /*context*/, const Call& /*call*/,
+ValueResult repeated(const ValueSpec& spec, const ValueContext& context, uint64_t count,
+                     uint64_t bits) {
+  if (bits == 0) return zeroed(spec, context, count);
+  return filled(spec, context, count, [&](uint64_t) { return bits; });
+}
+
+ValueResult zeros(const ValueSpec& spec, const ValueContext& context, const Call& /*call*/,
                   uint64_t count) {
-  return repeated(spec, count, 0);
+  return zeroed(spec, context, count);
 }
 
-ValueResult ones(const ValueSpec& spec, const ValueContext& /*context*/, const Call& /*call*/,
+ValueResult ones(const ValueSpec& spec, const ValueContext& context, const Call& /*call*/,
                  uint64_t count) {
-  return repeated(spec, count, is_float_element(spec.element) ? float_bits(spec.element, 1) : 1);
+  return repeated(spec, context, count,
+                  is_float_element(spec.element) ? float_bits(spec.element, 1) : 1);
 }
 
-ValueResult fill(const ValueSpec& spec, const ValueContext& /*context*/, const Call& call,
+ValueResult fill(const ValueSpec& spec, const ValueContext& context, const Call& call,
                  uint64_t count) {
   const auto bits = parse_element(spec.element, call.arguments[1]);
   if (!bits) return bad_argument(call, bits.error());
-  return repeated(spec, count, *bits);
+  return repeated(spec, context, count, *bits);
 }
 
-ValueResult iota(const ValueSpec& spec, const ValueContext& /*context*/, const Call& call,
+ValueResult iota(const ValueSpec& spec, const ValueContext& context, const Call& call,
                  uint64_t count) {
   // A float type holds every whole number up to 2^precision.
   const bool is_float = is_float_element(spec.element);
@@ -80,12 +95,9 @@ ValueResult iota(const ValueSpec& spec, const ValueContext& /*context*/, const C
                     whole_text(last)),
         fmt::format("use at most iota({}), or a buffer of a larger type", whole_text(last + 1)));
   }
-  ValueBytes bytes(count * ir::bytes_of(spec.element));
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t bits = is_float ? float_bits(spec.element, static_cast<double>(i)) : i;
-    store_element(spec.element, bytes, i, bits);
-  }
-  return bytes;
+  return filled(spec, context, count, [&](uint64_t i) {
+    return is_float ? float_bits(spec.element, static_cast<double>(i)) : i;
+  });
 }
 
 std::unexpected<Failure> empty_range(const Call& call) {
@@ -114,12 +126,9 @@ ValueResult random_integers(const ValueSpec& spec, const ValueContext& context, 
         fmt::format("use bounds from {} to {}", whole_text(range.low), whole_text(range.high + 1)));
   }
   Random random(context.seed, spec.name);
-  ValueBytes bytes(count * ir::bytes_of(spec.element));
   const auto width = static_cast<uint64_t>(high - low);  // 2^64 becomes 0, as below() wants it
-  for (uint64_t i = 0; i < count; ++i) {
-    store_element(spec.element, bytes, i, static_cast<uint64_t>(low) + random.below(width));
-  }
-  return bytes;
+  return filled(spec, context, count,
+                [&](uint64_t) { return static_cast<uint64_t>(low) + random.below(width); });
 }
 
 // The smallest whole k with k * 2^exponent >= value.
@@ -160,14 +169,11 @@ ValueResult random_floats(const ValueSpec& spec, const ValueContext& context, co
   VYRE_CHECK(first < end);
 
   Random random(context.seed, spec.name);
-  ValueBytes bytes(count * ir::bytes_of(spec.element));
   const auto width = static_cast<uint64_t>(end - first);
-  for (uint64_t i = 0; i < count; ++i) {
+  return filled(spec, context, count, [&](uint64_t) {
     const int64_t steps = first + static_cast<int64_t>(random.below(width));
-    const double value = std::ldexp(static_cast<double>(steps), exponent);
-    store_element(spec.element, bytes, i, float_bits(spec.element, value));
-  }
-  return bytes;
+    return float_bits(spec.element, std::ldexp(static_cast<double>(steps), exponent));
+  });
 }
 
 ValueResult random(const ValueSpec& spec, const ValueContext& context, const Call& call,

@@ -22,7 +22,8 @@ std::unexpected<Failure> cannot_read(const std::string& name, int error) {
 
 }  // namespace
 
-std::expected<Content, Failure> read_content(const std::string& path, uint64_t limit) {
+std::expected<Content, Failure> read_content(const std::string& path, uint64_t limit,
+                                             const ReadFor& reader) {
   const bool from_stdin = path == "-";
   const std::string name = from_stdin ? "stdin" : path;
   const Descriptor file(from_stdin ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -47,9 +48,15 @@ std::expected<Content, Failure> read_content(const std::string& path, uint64_t l
   uint64_t room = content.size ? *content.size + 1 : kFirst;
   while (have <= limit) {
     if (have == bytes.size()) {
-      bytes.resize(std::min(std::max(room, have * 2), limit + 1));
+      const uint64_t wanted = std::min(std::max(room, have * 2), limit + 1);
+      // While it is moved, what is there already is there twice.
+      if (auto failure = check_room(reader.spec, wanted)) return std::unexpected(*failure);
+      bytes.resize(wanted);
     }
-    const ssize_t got = ::read(file.value(), bytes.data() + have, bytes.size() - have);
+    if (content.size)
+      if (auto failure = check_stop(reader.spec, reader.context)) return std::unexpected(*failure);
+    const ssize_t got =
+        ::read(file.value(), bytes.data() + have, std::min(bytes.size() - have, kBytesAtOnce));
     if (got < 0 && errno != EINTR) return cannot_read(name, errno);
     if (got == 0) break;
     have += static_cast<uint64_t>(std::max<ssize_t>(got, 0));

@@ -12,6 +12,7 @@
 #include "cli/compare.hpp"
 #include "cli/devices.hpp"
 #include "cli/open_device.hpp"
+#include "vyre/check/exact_nans.hpp"
 #include "vyre/oracle/oracle.hpp"
 #include "vyre/run/device.hpp"
 
@@ -113,6 +114,7 @@ class VerifyCommand {
       auto device = open_device(app_, {.id = id, .options = {.warn = warn}});
       if (!device) return device.error();
       auto verdict = verify(*device);
+      app_.device_lost = app_.device_lost || device->is_lost();
       if (InterruptGuard::interrupted()) return kExitInterrupted;
       if (!verdict) return fail(app_, prepared_, verdict.error());
       verdicts.push_back(std::move(*verdict));
@@ -150,6 +152,7 @@ class VerifyCommand {
     if (!wanted || !report) return verdict;
     verdict.same_traps = report->resumed == wanted->resumed;
     const auto outputs = wanted->outputs(prepared_.checked);
+    const std::vector<bool> exact = check::exact_nans(prepared_.checked);
     for (uint32_t i = 0; i < prepared_.checked.buffers.size(); ++i) {
       const auto slot = prepared_.checked.buffers[i].output_slot;
       if (!slot) continue;
@@ -162,7 +165,8 @@ class VerifyCommand {
           check::returned_range(prepared_.checked, output.buffer, wanted->buffers[i].size())
               .offset /
           bytes_of(element);
-      output.difference = find_difference(element, outputs[*slot], given[*slot]);
+      output.difference = find_difference(element, outputs[*slot], given[*slot],
+                                          exact[i] ? Nans::Exact : Nans::AllEqual);
       verdict.outputs.push_back(std::move(output));
     }
     return verdict;
@@ -195,6 +199,7 @@ class VerifyCommand {
     config.checked = options_.checked;
     config.timeout = prepared_.timeout;
     config.cancel = &InterruptGuard::interrupted();
+    config.untrusted = prepared_.untrusted;
     const auto compiled =
         device.compile(std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
     if (!compiled) return std::unexpected(compiled.error());

@@ -8,6 +8,7 @@
 #include "codegen/llvm/cpu.hpp"
 #include "codegen/llvm/nvptx.hpp"
 #include "codegen/llvm/stops.hpp"
+#include "device/kernel.hpp"
 #include "vyre/ir/binary.hpp"
 
 namespace vyre::codegen {
@@ -51,10 +52,21 @@ std::vector<std::byte> emit_programs(const plan::Plan& plan) {
 
 }  // namespace
 
+namespace {
+
+HostCode host_code_for(std::string_view architecture) {
+  if (architecture == device::kOtherShapes) return HostCode::OtherShapes;
+  if (architecture == device::kCalledFunctions) return HostCode::Called;
+  return architecture == device::kCheapCode ? HostCode::Cheap : HostCode::Plain;
+}
+
+}  // namespace
+
 NvptxTarget ptx_target(const Target& target) {
   return {
       .architecture = target.architecture.empty() ? kDefaultPtxArchitecture : target.architecture,
-      .checked = target.checked};
+      .checked = target.checked,
+      .poison = target.poison};
 }
 
 Result<Format> choose_format(const device::FormatSet& formats, std::string_view device) {
@@ -109,7 +121,11 @@ std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& p
 Result<std::vector<std::byte>> emit(const Target& target, const plan::Plan& plan) {
   if (target.format == Format::Program) return emit_programs(plan);
   if (target.format == Format::Object)
-    return host_code(plan, target.checked, HostListing::Object, !target.architecture.empty());
+    return host_code(plan,
+                     {.checked = target.checked,
+                      .code = host_code_for(target.architecture),
+                      .poison = target.poison},
+                     HostListing::Object);
   if (target.format == Format::Ptx) return nvptx_code(plan, ptx_target(target));
   return unsupported(
       fmt::format("there is no code generator for format `{}`. Fix: use another "

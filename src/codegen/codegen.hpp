@@ -3,7 +3,9 @@
 // one to one; the code is made per format and is all that a cache keeps.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +23,10 @@ struct Target {
   device::Format format = device::Format::Program;
   uint32_t subgroup_size = 0;
   bool checked = false;  // accesses out of bounds stop a lane
-  // BackendInfo::architecture. For Ptx: "sm_80"; for Object anything: the shapes of code that the
-  // host would not get.
+  // BackendInfo::architecture. For Ptx: "sm_80"; for Object one of device/kernel.hpp, or nothing.
   std::string architecture = {};
+  // For tests: what memory inside of kernels holds that need not be cleared.
+  std::optional<std::byte> poison = {};
 };
 NvptxTarget ptx_target(const Target& target);  // as long as `target` is there
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/fork.hpp"
 #include "device/check_steps.hpp"
 #include "vyre/device/buffer.hpp"
 
@@ -18,6 +19,7 @@ Error error(ErrorCode code, std::string message) {
 }
 
 std::atomic<uint64_t> g_next_instance = 1;
+std::atomic<uint64_t> g_next_owner = 1;
 
 Error stale(std::string_view what, const Backend& owner, uint32_t generation,
             const Backend& used_with) {
@@ -35,6 +37,10 @@ Error stale(std::string_view what, const Backend& owner, uint32_t generation,
 
 }  // namespace
 
+uint64_t new_owner() {
+  return g_next_owner.fetch_add(1, std::memory_order_relaxed);
+}
+
 std::string_view name_of(Kind kind) {
   switch (kind) {
     case Kind::Gpu: return "gpu";
@@ -46,11 +52,27 @@ std::string_view name_of(Kind kind) {
 }
 
 Backend::Backend(BackendInfo info)
-    : info_(std::move(info)), instance_(g_next_instance.fetch_add(1)) {}
+    : info_(std::move(info)),
+      instance_(g_next_instance.fetch_add(1)),
+      fork_epoch_(base::fork_epoch()) {}
 
 Backend::~Backend() = default;
 
+bool Backend::is_of_parent() const {
+  return base::is_forked_since(fork_epoch_);
+}
+
+Result<void> Backend::check_process() const {
+  if (!is_of_parent()) return {};
+  return std::unexpected(error(ErrorCode::PoisonedState,
+                               fmt::format("device `{}` was opened before this process was forked, "
+                                           "and its threads are in the parent. Fix: open a device "
+                                           "in the child",
+                                           info_.id)));
+}
+
 Result<void> Backend::check_usable() const {
+  if (auto ok = check_process(); !ok) return ok;
   if (!is_lost()) return {};
   const std::scoped_lock lock(loss_mutex_);
   return std::unexpected(loss_);
@@ -82,34 +104,42 @@ void Backend::describe_loss(const std::vector<std::string>& context) {
   loss_described_.notify_all();
 }
 
-Result<Buffer> Backend::allocate(uint64_t bytes, Memory kind) {
+Result<Buffer> Backend::allocate(const Allocation& wanted) {
+  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
   const uint64_t most = info_.capabilities.storage_buffer_bytes;
-  if (most != 0 && bytes > most)
+  if (most != 0 && wanted.bytes > most)
     return std::unexpected(error(
         ErrorCode::LimitExceeded,
         fmt::format("a buffer of {} bytes is larger than device `{}` allows ({} bytes). Fix: use "
                     "smaller buffers",
-                    bytes, info_.id, most)));
-  auto handle = do_allocate(bytes, kind);
-  if (!handle) {
-    note_loss(handle.error());
-    return std::unexpected(std::move(handle.error()));
+                    wanted.bytes, info_.id, most)));
+  auto made = do_allocate(wanted);
+  if (!made) {
+    note_loss(made.error());
+    return std::unexpected(std::move(made.error()));
   }
-  VYRE_CHECK(handle->valid());
+  VYRE_CHECK(made->handle.valid());
+  if (made->cleared_bytes != 0)
+    cleared_bytes_.fetch_add(made->cleared_bytes, std::memory_order_relaxed);
   try {
     Buffer buffer;
     buffer.owned_ =
-        std::make_unique<Buffer::Owned>(shared_from_this(), *handle, bytes, kind, generation());
+        std::make_unique<Buffer::Owned>(shared_from_this(), made->handle, wanted, generation());
     return buffer;
   } catch (...) {
-    do_release(*handle);
+    do_release(made->handle);
     throw;
   }
 }
 
+Result<Buffer> Backend::allocate(uint64_t bytes, Memory kind) {
+  return allocate(Allocation{.bytes = bytes, .kind = kind});
+}
+
 Result<void> Backend::transfer(std::span<const Transfer> transfers) {
+  if (auto ok = check_process(); !ok) return ok;
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return ok;
   auto done = do_transfer(transfers);
@@ -118,6 +148,7 @@ Result<void> Backend::transfer(std::span<const Transfer> transfers) {
 }
 
 Result<LoadedArtifact> Backend::load(const Artifact& artifact) {
+  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
   if (!info_.capabilities.formats.contains(artifact.format))
@@ -143,6 +174,7 @@ Result<LoadedArtifact> Backend::load(const Artifact& artifact) {
 }
 
 Result<Ticket> Backend::submit(const Submission& submission) {
+  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
   if (auto ok = check_steps(submission.steps, info_); !ok) return std::unexpected(ok.error());
@@ -152,6 +184,7 @@ Result<Ticket> Backend::submit(const Submission& submission) {
 }
 
 Result<Completion> Backend::wait(Ticket ticket, Deadline deadline) {
+  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
   auto done = do_wait(ticket, deadline);
@@ -160,11 +193,13 @@ Result<Completion> Backend::wait(Ticket ticket, Deadline deadline) {
 }
 
 bool Backend::is_done(Ticket ticket) {
+  if (is_of_parent()) return true;
   const std::shared_lock lock(life_);
   return is_lost() || do_is_done(ticket);
 }
 
 Result<Completion> Backend::run(const Submission& submission) {
+  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
   const std::shared_lock lock(life_);
   if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
   if (auto ok = check_steps(submission.steps, info_); !ok) return std::unexpected(ok.error());
@@ -179,10 +214,12 @@ Result<Completion> Backend::run(const Submission& submission) {
 }
 
 Result<void> Backend::recover() {
+  if (auto ok = check_process(); !ok) return ok;
   const std::unique_lock lock(life_);
   if (auto ok = do_recover(); !ok) {
-    note_loss(ok.error());
-    return ok;
+    Error lost = ok.error();
+    note_loss(lost);
+    return ok;  // what keeps it from coming back, not what it was lost by
   }
   generation_.fetch_add(1, std::memory_order_acq_rel);
   const std::scoped_lock loss_lock(loss_mutex_);
@@ -193,6 +230,7 @@ Result<void> Backend::recover() {
 }
 
 void Backend::release(Handle handle, uint32_t generation) noexcept {
+  if (is_of_parent()) return;
   const std::shared_lock lock(life_);
   if (generation == this->generation()) do_release(handle);
 }
@@ -200,6 +238,8 @@ void Backend::release(Handle handle, uint32_t generation) noexcept {
 // ---- buffers
 
 Buffer::Owned::~Owned() {
+  // In a child the work that uses it never ends.
+  if (backend->is_of_parent()) return;
   for (uint32_t n = uses.load(std::memory_order_acquire); n != 0;
        n = uses.load(std::memory_order_acquire))
     uses.wait(n, std::memory_order_acquire);

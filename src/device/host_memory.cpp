@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/free_memory.hpp"
+
 namespace vyre::device {
 
 namespace {
@@ -16,7 +18,32 @@ Error error(ErrorCode code, std::string message) {
 
 }  // namespace
 
-Result<Handle> HostMemory::allocate(uint64_t bytes, Memory kind, const BackendInfo& info) {
+BlockSource::Taken HostMemory::take(uint64_t bytes, uint64_t owner) const {
+  if (options_.source != nullptr) return options_.source->take(bytes, owner);
+  if (!may_grow_memory(bytes)) return {};
+  auto* const data =
+      static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlign}, std::nothrow));
+  return {data, bytes, BlockSource::Held::Foreign};
+}
+
+uint64_t HostMemory::clear(const BlockSource::Taken& taken, const Allocation& wanted) const {
+  using Held = BlockSource::Held;
+  const bool zeros = wanted.contents == Contents::Zeros && !wanted.overwritten;
+  if (taken.data == nullptr || taken.bytes == 0) return 0;
+  if (options_.fresh_fill && !zeros) {
+    std::memset(taken.data, static_cast<int>(*options_.fresh_fill), taken.bytes);
+    return 0;
+  }
+  if (wanted.overwritten || taken.held == Held::Zeros || (taken.held == Held::Own && !zeros))
+    return 0;
+  // All of a foreign block: its owner may get it back for a few bytes more.
+  const uint64_t bytes = taken.held == Held::Foreign ? taken.bytes : wanted.bytes;
+  std::memset(taken.data, 0, bytes);
+  return bytes;
+}
+
+Result<Allocated> HostMemory::allocate(const Allocation& wanted, const BackendInfo& info) {
+  const uint64_t bytes = wanted.bytes;
   const auto none = [&](uint64_t available) {
     return std::unexpected(
         error(ErrorCode::DeviceOutOfMemory,
@@ -30,23 +57,31 @@ Result<Handle> HostMemory::allocate(uint64_t bytes, Memory kind, const BackendIn
       return none(options_.limit - std::min(bytes_, options_.limit));
     bytes_ += bytes;
   }
-  Block block{.data = std::unique_ptr<std::byte, Free>(take(bytes), Free{options_.source, bytes}),
-              .bytes = bytes,
-              .kind = kind};
-  if (block.data && options_.fresh_fill && bytes != 0)
-    std::memset(block.data.get(), static_cast<int>(*options_.fresh_fill), bytes);
+  // What is not cleared is nobody's until it is written, and stays so.
+  const uint64_t owner = wanted.overwritten ? 0 : wanted.owner;
+  const BlockSource::Taken taken = take(bytes, owner);
+  Block block{
+      .data = std::unique_ptr<std::byte, Free>(taken.data, Free{options_.source, bytes, owner}),
+      .bytes = bytes,
+      .kind = wanted.kind};
+  const uint64_t cleared = clear(taken, wanted);
   const Handle handle = new_handle();
   const std::scoped_lock lock(mutex_);
   try {
     if (block.data) {
       blocks_.emplace(handle.value, std::move(block));
-      return handle;
+      return Allocated{handle, cleared};
     }
   } catch (...) {
     bytes_ -= bytes;
     throw;
   }
   bytes_ -= bytes;
+  if (auto grown = check_memory_growth(bytes, fmt::format("a buffer of device `{}`", info.id));
+      !grown) {
+    grown.error().code = ErrorCode::DeviceOutOfMemory;
+    return std::unexpected(std::move(grown.error()));
+  }
   return none(0);
 }
 

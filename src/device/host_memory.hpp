@@ -25,24 +25,32 @@ namespace vyre::device {
 // call it.
 class BlockSource {
  public:
+  enum class Held : uint8_t { Zeros, Own, Foreign };
+  struct Taken {
+    std::byte* data = nullptr;  // at a multiple of 256; null if there is no more
+    uint64_t bytes = 0;         // of the block: at least those asked for
+    Held held = Held::Foreign;  // by all of the block
+  };
   virtual ~BlockSource() = default;
-  // At a multiple of 256; null if there is no more.
-  virtual std::byte* take(uint64_t bytes) noexcept = 0;
-  virtual void give(std::byte* block, uint64_t bytes) noexcept = 0;
+  // A block that the owner gave back comes first. Nobody (0) owns nothing.
+  virtual Taken take(uint64_t bytes, uint64_t owner) noexcept = 0;
+  // So many bytes were asked for, and nothing of another owner is left in the block.
+  virtual void give(std::byte* block, uint64_t bytes, uint64_t owner) noexcept = 0;
 };
 
 class HostMemory {
  public:
   struct Options {
-    uint64_t limit = ~uint64_t{0};          // bytes in all
-    std::optional<std::byte> fresh_fill{};  // what new memory holds
-    BlockSource* source = nullptr;          // not the heap; outlives the memory
+    uint64_t limit = ~uint64_t{0};  // bytes in all
+    // What new memory holds that need not be zeros; none: zeros, or what its owner left.
+    std::optional<std::byte> fresh_fill{};
+    BlockSource* source = nullptr;  // not the heap; outlives the memory
   };
   explicit HostMemory(Options options) : options_(options) {}
 
   // At a multiple of 256. From the heap not a byte longer, so that AddressSanitizer sees what lies
   // beyond. DeviceOutOfMemory.
-  Result<Handle> allocate(uint64_t bytes, Memory kind, const BackendInfo& info);
+  Result<Allocated> allocate(const Allocation& wanted, const BackendInfo& info);
   // False: no memory of this one.
   bool release(Handle handle) noexcept;
   void clear() noexcept;
@@ -100,18 +108,19 @@ class HostMemory {
   struct Free {
     BlockSource* source;
     uint64_t bytes;
+    uint64_t owner;
     void operator()(std::byte* data) const {
       if (source != nullptr)
-        source->give(data, bytes);
+        source->give(data, bytes, owner);
       else
         ::operator delete(data, std::align_val_t{kAlign});
     }
   };
-  [[nodiscard]] std::byte* take(uint64_t bytes) const {
-    return options_.source != nullptr ? options_.source->take(bytes)
-                                      : static_cast<std::byte*>(::operator new(
-                                            bytes, std::align_val_t{kAlign}, std::nothrow));
-  }
+  // No data: there is no more, or too little is free (base/free_memory.hpp). A source sees to that
+  // itself, because what it has kept is no growth.
+  [[nodiscard]] BlockSource::Taken take(uint64_t bytes, uint64_t owner) const;
+  // How many bytes of the block had to be cleared.
+  [[nodiscard]] uint64_t clear(const BlockSource::Taken& taken, const Allocation& wanted) const;
   struct Block {
     std::unique_ptr<std::byte, Free> data;
     uint64_t bytes = 0;

@@ -13,8 +13,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace vyre::device {
+
+// BackendInfo::architecture of devices that ask for another kind of code than is best: see
+// backend::CpuCode.
+inline constexpr std::string_view kOtherShapes = "other shapes";
+inline constexpr std::string_view kCalledFunctions = "called functions";
+inline constexpr std::string_view kCheapCode = "cheap code";
 
 // Buffers are no longer than this, so that the last elements and the first are never in one block
 // of lanes whose indices wrap.

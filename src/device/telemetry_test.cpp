@@ -64,7 +64,7 @@ TEST(Telemetry, NamesInTheirOrder) {
                          "launches_virtual", "launches_resident", "launches_host", "launches_whole",
                          "fixpoint_passes", "fixpoint_early_exits", "cache_hits", "cache_misses",
                          "cache_unknown", "cache_corrupt", "compile_ns", "device_lost",
-                         "recoveries", "traps", "out_of_bounds"));
+                         "recoveries", "traps", "out_of_bounds", "cleared_bytes"));
   EXPECT_EQ(names.size(), kTelemetryFieldCount);
   std::set<std::string> helps;
   for (const Field& field : fields()) {

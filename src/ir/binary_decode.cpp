@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/stop.hpp"
 #include "ir/binary_decoder.hpp"
 #include "vyre/ir/binary.hpp"
 
@@ -58,6 +59,7 @@ void Decoder::start() {
 }
 
 void Decoder::take_node() {
+  poll_stop();
   if (++nodes_ > kMaxNodes)
     in_.malformed(in_.offset(), fmt::format("the program has more than {} nodes", kMaxNodes));
 }

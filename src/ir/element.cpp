@@ -30,6 +30,12 @@ void write(std::byte* at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 
+// What a narrower NaN keeps of a payload: its top bits as they are, signalling or not. A payload
+// that lies in the dropped bits alone becomes the quiet bit, because all zeros would be infinity.
+uint32_t kept_payload(uint32_t top, uint32_t quiet) {
+  return top != 0 ? top : quiet;
+}
+
 static_assert(std::endian::native == std::endian::little, "memory of programs is little-endian");
 
 }  // namespace
@@ -86,8 +92,8 @@ uint16_t half_from_float(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000U;
   const uint32_t magnitude = bits & 0x7FFF'FFFFU;
-  if (magnitude > 0x7F80'0000U)  // NaN: the upper payload bits, made quiet
-    return static_cast<uint16_t>(sign | 0x7E00U | ((magnitude >> 13) & 0x3FFU));
+  if (magnitude > 0x7F80'0000U)  // NaN
+    return static_cast<uint16_t>(sign | 0x7C00U | kept_payload((magnitude >> 13) & 0x3FFU, 0x200U));
   if (magnitude >= 0x4780'0000U) return static_cast<uint16_t>(sign | 0x7C00U);  // 65536 and more
   uint32_t kept = 0;
   uint32_t dropped = 0;  // what falls off, as a fraction of `half_step` * 2
@@ -115,7 +121,9 @@ float float_from_bfloat(uint16_t bits) {
 
 uint16_t bfloat_from_float(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
-  if ((bits & 0x7FFF'FFFFU) > 0x7F80'0000U) return static_cast<uint16_t>((bits >> 16) | 0x40U);
+  if ((bits & 0x7FFF'FFFFU) > 0x7F80'0000U)  // NaN
+    return static_cast<uint16_t>(((bits >> 16) & 0xFF80U) |
+                                 kept_payload((bits >> 16) & 0x7FU, 0x40U));
   return static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
 }
 

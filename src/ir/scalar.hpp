@@ -33,8 +33,9 @@ ScalarFn conversion(Type from, Type to);
 Bits load_element(Type element, const std::byte* at);
 void store_element(Type element, std::byte* at, Bits value);
 
-// Bit patterns of the 16-bit floats. Widening is exact; narrowing rounds to nearest even and keeps
-// a NaN a NaN.
+// Bit patterns of the 16-bit floats. Widening is exact and shifts the payload of a NaN, signalling
+// or not; narrowing rounds to nearest even and keeps the sign of a NaN and the top bits of its
+// payload (the quiet bit if those are all zero). So narrowing undoes widening for every pattern.
 float float_from_half(uint16_t bits);
 uint16_t half_from_float(float value);
 float float_from_bfloat(uint16_t bits);

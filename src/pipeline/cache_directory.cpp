@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
+#include "base/stop.hpp"
 
 namespace vyre::pipeline {
 namespace {
@@ -94,8 +95,11 @@ int write_secret(int directory) {
   randombytes_buf(secret.data(), secret.size());
   int error = files::write_all(temp->file.value(), std::as_bytes(std::span(secret)));
   if (error == 0) error = files::sync(temp->file.value());
-  if (error == 0) error = files::rename_new(directory, temp->name, std::string(kSecretName));
-  if (error != 0) (void)files::remove(directory, temp->name);
+  if (error != 0) {
+    discard(directory, *temp);
+    return error;
+  }
+  error = publish(directory, *temp, std::string(kSecretName), false);
   if (error == 0) (void)files::sync(directory);
   return error;
 }
@@ -205,7 +209,44 @@ CacheDirectory open_directory(const DiskCacheOptions& options) {
   return result;
 }
 
+namespace {
+
+// For link() and rename() of a file that another process may find: locked as its maker promises.
+int link_and_rename(int directory, const TempFile& temp, const std::string& name) {
+  const std::string between = temp_name();
+  (void)files::try_lock(temp.file.value());
+  int error = files::link_unnamed(temp.file.value(), directory, between);
+  if (error != 0) return error;
+  error = files::rename(directory, between, name);
+  if (error != 0) (void)files::remove(directory, between);
+  return error;
+}
+
+}  // namespace
+
+int publish(int directory, const TempFile& temp, const std::string& name, bool replace) {
+  if (!temp.name.empty()) {
+    const int error = replace ? files::rename(directory, temp.name, name)
+                              : files::rename_new(directory, temp.name, name);
+    if (error != 0) discard(directory, temp);
+    return error;
+  }
+  const int error = files::link_unnamed(temp.file.value(), directory, name);
+  return error == EEXIST && replace ? link_and_rename(directory, temp, name) : error;
+}
+
+void discard(int directory, const TempFile& temp) {
+  if (!temp.name.empty()) (void)files::remove(directory, temp.name);
+}
+
 files::Io<TempFile> make_temp(int directory) {
+  if (auto unnamed = files::open_unnamed(directory, 0600)) {
+    if (const int failed = files::change_mode(unnamed->value(), 0600); failed != 0)
+      return std::unexpected(failed);
+    return TempFile{{}, std::move(*unnamed)};
+  } else if (unnamed.error() != EOPNOTSUPP) {
+    return std::unexpected(unnamed.error());
+  }
   int error = EAGAIN;
   for (int i = 0; i < kMaxTries; ++i) {
     TempFile temp{temp_name(), {}};
@@ -267,6 +308,7 @@ files::Io<files::Descriptor> lock_file(int directory, const std::string& name, m
     }
     int error = files::try_lock(file->value());
     while (error == EWOULDBLOCK && steady_clock::now() < deadline) {
+      poll_stop_now();
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, milliseconds(16));
       error = files::try_lock(file->value());

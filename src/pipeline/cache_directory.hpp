@@ -22,13 +22,19 @@ struct CacheDirectory {
 
 CacheDirectory open_directory(const DiskCacheOptions& options);
 
-// A new file of this process under a name that nobody else has, locked as long as it is open: who
-// finds it unlocked knows that its writer is gone.
+// A new file of this process. It has no name where the file system can do that: a process that is
+// killed then leaves nothing. Else it has one that nobody else has, and is locked as long as it is
+// open: who finds it unlocked knows that its writer is gone.
 struct TempFile {
-  std::string name;
+  std::string name;  // empty: none
   files::Descriptor file;
 };
 files::Io<TempFile> make_temp(int directory);
+// Gives a finished file its name: 0, or errno and the file is gone. With `replace` it takes the
+// place of another file, else that is EEXIST.
+int publish(int directory, const TempFile& temp, const std::string& name, bool replace);
+// Removes a file that was not published.
+void discard(int directory, const TempFile& temp);
 
 // Removes a temporary or lock file if no process has it open: 0 if it is gone, EWOULDBLOCK if it is
 // in use.

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include <fmt/format.h>
 
+#include "base/fork.hpp"
+#include "base/stop.hpp"
 #include "codegen/codegen.hpp"
+#include "pipeline/generate.hpp"
 #include "vyre/ir/binary.hpp"
 
 namespace vyre::pipeline {
@@ -29,6 +33,22 @@ std::string axes_text(const std::optional<check::Axes>& axes) {
 
 const char* bool_text(bool value) {
   return value ? "true" : "false";
+}
+
+// A device that refuses code with one of these may take other code of the same program.
+bool is_of_code(ErrorCode code) {
+  return code == ErrorCode::CompileFailed || code == ErrorCode::Unsupported ||
+         code == ErrorCode::InvalidArgument || code == ErrorCode::InvalidProgram ||
+         code == ErrorCode::Internal;
+}
+
+codegen::Target target_of(const device::BackendInfo& info, const Policy& policy,
+                          device::Format format, std::optional<std::byte> poison) {
+  return {.format = format,
+          .subgroup_size = info.capabilities.subgroup_size,
+          .checked = policy.checked,
+          .architecture = info.architecture,
+          .poison = poison};
 }
 
 }  // namespace
@@ -81,6 +101,8 @@ plan::Route first_route(const check::CheckedProgram& program, bool checked,
 
 Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy& policy,
                              const device::Capabilities& capabilities) {
+  const StageScope stage(Stage::Plan);
+  poll_stop_now();
   if (policy.route == plan::Route::Native && capabilities.whole_programs)
     return plan::whole_plan(program);
   constexpr uint32_t kInterleaved = 8;
@@ -105,6 +127,8 @@ Compiler::Compiler(std::shared_ptr<device::Backend> backend, device::Telemetry& 
                    CompilerOptions options)
     : backend_(std::move(backend)), telemetry_(telemetry), options_(std::move(options)) {
   if (options_.build_id.empty()) options_.build_id = compiler_build_id();
+  if (options_.poison)
+    options_.build_id += fmt::format(", poison {}", static_cast<unsigned>(*options_.poison));
 }
 
 CacheKey Compiler::key(const Source& source, const Policy& policy) const {
@@ -112,16 +136,19 @@ CacheKey Compiler::key(const Source& source, const Policy& policy) const {
 }
 
 CacheAudit Compiler::audit() const {
+  if (backend_->is_of_parent()) return {};
   const std::scoped_lock lock(mutex_);
   return audit_;
 }
 
 Compiler::MemoryUse Compiler::memory() const {
+  if (backend_->is_of_parent()) return {};
   const std::scoped_lock lock(mutex_);
   return {kept_.size(), kept_bytes_};
 }
 
 void Compiler::clear_memory() {
+  if (backend_->is_of_parent()) return;
   std::list<Kept> old;  // unloaded outside of the lock
   const std::scoped_lock lock(mutex_);
   old.swap(kept_);
@@ -130,6 +157,7 @@ void Compiler::clear_memory() {
 }
 
 std::optional<MissReason> Compiler::why(const CacheKey& key) const {
+  if (backend_->is_of_parent()) return MissReason::Empty;
   bool any = false;
   bool policy = false;
   bool runtime = false;
@@ -177,7 +205,21 @@ void Compiler::keep(const std::shared_ptr<const Variant>& variant) {
   }
 }
 
-Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy, Trace* trace) {
+struct Compiler::Request {
+  const Source& source;
+  const Policy& policy;
+  const CacheKey& key;
+  Trace* trace;
+  const CompileLimits& limits;
+
+  [[nodiscard]] const std::string& name() const { return source.program->program.name; }
+};
+
+Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy, Trace* trace,
+                                      const CompileLimits& limits) {
+  if (auto ok = backend_->check_process(); !ok) return std::unexpected(std::move(ok.error()));
+  if (auto ok = check_program_limits(*source.program, limits); !ok)
+    return std::unexpected(ok.error());
   const CacheKey key = this->key(source, policy);
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -187,7 +229,13 @@ Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy
       return Found{std::move(variant), CacheHit::Yes};
     }
     if (!compiling_.contains(key)) break;
-    compiled_.wait(lock);
+    constexpr std::chrono::milliseconds kPoll{10};
+    if (StopScope::active())
+      compiled_.wait_for(lock, kPoll);
+    else
+      compiled_.wait(lock);
+    const StageScope stage(Stage::Generate);
+    poll_stop_now();
   }
   compiling_.insert(key);
   lock.unlock();
@@ -206,7 +254,7 @@ Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy
   } const done{*this, key};
 
   const auto start = std::chrono::steady_clock::now();
-  Result<Found> found = make(source, policy, key, trace);
+  Result<Found> found = make({source, policy, key, trace, limits});
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
   telemetry_.add(TelemetryField::CompileNs, static_cast<uint64_t>(took.count()));
   if (!found) return found;
@@ -219,85 +267,128 @@ Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy
   return found;
 }
 
-Result<Compiler::Found> Compiler::make(const Source& source, const Policy& policy,
-                                       const CacheKey& key, Trace* trace) {
+Result<Compiler::Found> Compiler::make(const Request& request) {
   const device::BackendInfo& info = backend_->info();
-  const std::string& name = source.program->program.name;
+  const Policy& policy = request.policy;
   const auto format = codegen::choose_format(info.capabilities.formats, info.id);
   if (!format) return std::unexpected(format.error());
 
-  TraceSpan plan_span(trace, TraceCategory::Plan, name);
+  TraceSpan plan_span(request.trace, TraceCategory::Plan, request.name());
   plan_span.arg("route", plan::name_of(policy.route));
-  auto planned = make_plan(*source.program, policy, info.capabilities);
+  auto planned = make_plan(*request.source.program, policy, info.capabilities);
   if (!planned) return std::unexpected(planned.error());
   plan_span.arg("segments", planned->segments.size());
   plan_span.end();
 
   auto variant = std::make_shared<Variant>();
   variant->policy = policy;
-  variant->key = key;
+  variant->key = request.key;
   variant->plan = std::make_shared<const plan::Plan>(std::move(*planned));
   device::Artifact artifact;
   artifact.format = *format;
-  const codegen::Target target{.format = *format,
-                               .subgroup_size = info.capabilities.subgroup_size,
-                               .checked = policy.checked,
-                               .architecture = info.architecture};
-  artifact.entries = codegen::entries_of(variant->plan, name, target);
-  artifact.key = key.combined();
-
-  CacheHit hit = CacheHit::No;
-  DiskCache* const disk = options_.disk.get();
-  const auto look = [&] {
-    const TraceSpan span(trace, TraceCategory::Cache, "look up on disk");
-    const uint64_t corrupt = disk->corrupt();
-    // The last byte says which format the rest has.
-    if (auto bytes = disk->find(key); bytes && !bytes->empty()) {
-      artifact.format = static_cast<device::Format>(bytes->back());
-      bytes->pop_back();
-      artifact.code = std::move(*bytes);
-      hit = CacheHit::Yes;
-    }
-    telemetry_.add(TelemetryField::CacheCorrupt, disk->corrupt() - corrupt);
-  };
+  artifact.key = request.key.combined();
+  artifact.entries = codegen::entries_of(variant->plan, request.name(),
+                                         target_of(info, policy, *format, options_.poison));
   DiskCache::Lock one_compiler;
-  if (disk != nullptr && disk->state() != CacheState::Off) {
-    look();
-    if (hit == CacheHit::No) {
-      one_compiler = disk->lock(key);
-      if (one_compiler.held()) look();
-    }
-  }
-  if (hit == CacheHit::No) {
-    const TraceSpan span(trace, TraceCategory::Compile, name);
-    auto code = codegen::emit(target, *variant->plan);
-    if (!code) return std::unexpected(code.error());
-    artifact.code = std::move(*code);
-  }
-  variant->code_digest = digest_of(artifact.code);
-  variant->code_bytes = artifact.code.size();
-
-  {
-    TraceSpan span(trace, TraceCategory::Compile, "load " + name);
+  CacheHit hit = find_code(request, artifact, one_compiler) ? CacheHit::Yes : CacheHit::No;
+  const auto compile = [&]() -> Result<void> {
+    artifact.format = *format;
+    hit = CacheHit::No;
+    return compile_code(request, *variant->plan, artifact);
+  };
+  const auto load = [&]() -> Result<void> {
+    variant->code_digest = digest_of(artifact.code);
+    variant->code_bytes = artifact.code.size();
+    const StageScope stage(Stage::Load);
+    poll_stop_now();
+    if (auto ok = check_driver_text(artifact.code, artifact.format, request.limits); !ok) return ok;
+    TraceSpan span(request.trace, TraceCategory::Compile, "load " + request.name());
     span.arg("bytes", artifact.code.size());
     auto loaded = backend_->load(artifact);
     if (!loaded) return std::unexpected(loaded.error());
     variant->loaded = std::move(*loaded);
+    return {};
+  };
+  if (hit == CacheHit::No)
+    if (auto compiled = compile(); !compiled) return std::unexpected(compiled.error());
+  auto loaded = load();
+  // Code from the disk that the device refuses is replaced, like an entry that is broken.
+  if (!loaded && hit == CacheHit::Yes && is_of_code(loaded.error().code)) {
+    telemetry_.add(TelemetryField::CacheCorrupt);
+    loaded = compile();
+    if (loaded) loaded = load();
   }
-  if (hit == CacheHit::No && disk != nullptr) {
-    const TraceSpan span(trace, TraceCategory::Cache, "store on disk");
-    const auto native = variant->loaded.native();
-    const auto code = native.empty() ? std::span<const std::byte>(artifact.code) : native;
+  if (!loaded) return std::unexpected(loaded.error());
+  if (hit == CacheHit::No && request.limits.store) store(request, *variant, artifact);
+  variant->entries = std::move(artifact.entries);
+  return Found{std::move(variant), hit};
+}
+
+bool Compiler::find_code(const Request& request, device::Artifact& artifact,
+                         DiskCache::Lock& one_compiler) {
+  DiskCache* const disk = options_.disk.get();
+  if (disk == nullptr || disk->state() == CacheState::Off) return false;
+  const auto look = [&]() -> bool {
+    const TraceSpan span(request.trace, TraceCategory::Cache, "look up on disk");
+    const uint64_t corrupt = disk->corrupt();
+    auto bytes = disk->find(request.key);
+    telemetry_.add(TelemetryField::CacheCorrupt, disk->corrupt() - corrupt);
+    if (!bytes || bytes->empty()) return false;
+    // The last byte says which format the rest has.
+    artifact.format = static_cast<device::Format>(bytes->back());
+    bytes->pop_back();
+    artifact.code = std::move(*bytes);
+    return true;
+  };
+  if (look()) return true;
+  one_compiler = disk->lock(request.key);
+  return one_compiler.held() && look();
+}
+
+Result<void> Compiler::compile_code(const Request& request, const plan::Plan& plan,
+                                    device::Artifact& artifact) {
+  const device::BackendInfo& info = backend_->info();
+  const TraceSpan span(request.trace, TraceCategory::Compile, request.name());
+  if (base::ForkSensitive::is_locked())
+    return std::unexpected(
+        Error{.code = ErrorCode::PoisonedState,
+              .message = "another thread was compiling when this process was forked, so that the "
+                         "compiler may be locked for ever. Fix: fork before programs are "
+                         "compiled, or compile in a program of its own (exec)",
+              .context = {},
+              .at = {},
+              .diagnostics = {}});
+  const base::ForkSensitive guard;
+  auto code = generate({.program = *request.source.program,
+                        .policy = request.policy,
+                        .plan = plan,
+                        .target = target_of(info, request.policy, artifact.format, options_.poison),
+                        .wide_index = info.capabilities.i64},
+                       request.limits);
+  if (!code) return std::unexpected(code.error());
+  artifact.code = std::move(*code);
+  return {};
+}
+
+// The program is compiled by now, so nothing that goes wrong here may stop it.
+void Compiler::store(const Request& request, const Variant& variant,
+                     const device::Artifact& artifact) {
+  if (options_.disk == nullptr) return;
+  const TraceSpan span(request.trace, TraceCategory::Cache, "store on disk");
+  const auto native = variant.loaded.native();
+  const auto code = native.empty() ? std::span<const std::byte>(artifact.code) : native;
+  const auto format = native.empty() ? artifact.format : variant.loaded.native_format();
+  try {
     std::vector<std::byte> payload;
     payload.reserve(code.size() + 1);
     payload.insert(payload.end(), code.begin(), code.end());
-    payload.push_back(
-        static_cast<std::byte>(native.empty() ? artifact.format : variant->loaded.native_format()));
-    disk->store(key, payload,
-                fmt::format("{} on {}, {}", name, info.id, plan::name_of(policy.route)));
+    payload.push_back(static_cast<std::byte>(format));
+    options_.disk->store(request.key, payload,
+                         fmt::format("{} on {}, {}", request.name(), backend_->info().id,
+                                     plan::name_of(request.policy.route)));
+  } catch (const std::bad_alloc&) {
+    // It is compiled again next time.
   }
-  variant->entries = std::move(artifact.entries);
-  return Found{std::move(variant), hit};
 }
 
 }  // namespace vyre::pipeline

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -123,12 +124,13 @@ int DiskCache::Impl::write(const CacheKey& key, std::span<const std::byte> paylo
   int error = files::write_all(file, header);
   if (error == 0) error = files::write_all(file, payload);
   if (error == 0) error = files::sync(file);
-  // Renamed while it is open and so locked: nobody takes it for abandoned.
-  if (error == 0) error = files::rename(directory_descriptor(), temp->name, entry_name(key));
   if (error != 0) {
-    (void)files::remove(directory_descriptor(), temp->name);
+    discard(directory_descriptor(), *temp);
     return error;
   }
+  // While it is open and so locked: nobody takes it for abandoned.
+  error = publish(directory_descriptor(), *temp, entry_name(key), true);
+  if (error != 0) return error;
   // Else a crash of the machine may undo the rename, which is a miss and no more.
   (void)files::sync(directory_descriptor());
   return 0;
@@ -149,6 +151,52 @@ void DiskCache::Impl::note_stored(uint64_t bytes) {
   const CacheRemoval removal = collect(options.max_bytes, options.max_bytes / 8 * 7);
   const std::lock_guard guard(growth_mutex);
   bytes_at_look = removal.bytes_left;
+}
+
+std::optional<std::vector<std::byte>> DiskCache::Impl::find(const CacheKey& key, MissReason* why) {
+  auto payload = read(key, true);
+  if (payload) {
+    ++hits;
+    return std::move(*payload);
+  }
+  ++misses;
+  const Refusal& refusal = payload.error();
+  if (refusal.kind == Refusal::Kind::Bad) {
+    ++corrupt;
+    (void)remove_refused(entry_name(key), refusal);
+  }
+  if (refusal.kind != Refusal::Kind::Absent)
+    warn(
+        fmt::format("an entry of the compile cache cannot be used ({}: {}), so it is "
+                    "compiled again. Fix: `vyre cache verify` looks for more like it",
+                    entry_name(key), refusal.reason));
+  if (why != nullptr) *why = miss_reason(key);
+  return std::nullopt;
+}
+
+void DiskCache::Impl::store(const CacheKey& key, std::span<const std::byte> payload,
+                            std::string_view about) {
+  if (state != CacheState::On || !directory.secret) return;
+  const uint64_t bytes = kMinHeaderBytes + kMaxAboutBytes + payload.size();
+  if (payload.size() > options.max_entry_bytes || bytes > options.max_bytes) {
+    warn(
+        fmt::format("{} is too large for the compile cache ({} bytes). Fix: none is "
+                    "needed; it is compiled each time",
+                    about, payload.size()));
+    return;
+  }
+  const int error = write(key, payload, about);
+  if (error == 0) {
+    ++stored;
+    note_stored(bytes);
+    return;
+  }
+  if (error == EROFS) state = CacheState::ReadOnly;
+  warn(fmt::format(
+      "{} cannot be kept in the compile cache {}: {}. Fix: {}, or name another directory with "
+      "VYRE_CACHE_DIR",
+      about, options.directory.string(), std::strerror(error),
+      error == EFBIG ? "raise the limit of file sizes (ulimit -f)" : "make room there"));
 }
 
 DiskCache::Lock::Lock(Lock&& other) noexcept
@@ -213,25 +261,14 @@ CacheState DiskCache::state() const {
   return impl_->state;
 }
 
+// What a cache lacks memory for is a miss and nothing more: who compiles may still have enough.
 std::optional<std::vector<std::byte>> DiskCache::find(const CacheKey& key, MissReason* why) {
-  auto payload = impl_->read(key, true);
-  if (payload) {
-    ++impl_->hits;
-    return std::move(*payload);
+  if (why != nullptr) *why = MissReason::Absent;
+  try {
+    return impl_->find(key, why);
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
   }
-  ++impl_->misses;
-  const Refusal& refusal = payload.error();
-  if (refusal.kind == Refusal::Kind::Bad) {
-    ++impl_->corrupt;
-    (void)impl_->remove_refused(entry_name(key), refusal);
-  }
-  if (refusal.kind != Refusal::Kind::Absent)
-    impl_->warn(
-        fmt::format("an entry of the compile cache cannot be used ({}: {}), so it is "
-                    "compiled again. Fix: `vyre cache verify` looks for more like it",
-                    entry_name(key), refusal.reason));
-  if (why != nullptr) *why = impl_->miss_reason(key);
-  return std::nullopt;
 }
 
 std::optional<MissReason> DiskCache::why(const CacheKey& key) const {
@@ -241,36 +278,25 @@ std::optional<MissReason> DiskCache::why(const CacheKey& key) const {
 
 void DiskCache::store(const CacheKey& key, std::span<const std::byte> payload,
                       std::string_view about) {
-  if (impl_->state != CacheState::On || !impl_->directory.secret) return;
-  const uint64_t bytes = kMinHeaderBytes + kMaxAboutBytes + payload.size();
-  if (payload.size() > impl_->options.max_entry_bytes || bytes > impl_->options.max_bytes) {
-    impl_->warn(
-        fmt::format("{} is too large for the compile cache ({} bytes). Fix: none is "
-                    "needed; it is compiled each time",
-                    about, payload.size()));
-    return;
+  try {
+    impl_->store(key, payload, about);
+  } catch (const std::bad_alloc&) {
+    // It is compiled again next time.
   }
-  const int error = impl_->write(key, payload, about);
-  if (error == 0) {
-    ++impl_->stored;
-    impl_->note_stored(bytes);
-    return;
-  }
-  if (error == EROFS) impl_->state = CacheState::ReadOnly;
-  impl_->warn(
-      fmt::format("{} cannot be kept in the compile cache {}: {}. Fix: make room there, or "
-                  "name another directory with VYRE_CACHE_DIR",
-                  about, impl_->options.directory.string(), std::strerror(error)));
 }
 
 DiskCache::Lock DiskCache::lock(const CacheKey& key) const {
   Lock lock;
   if (impl_->state != CacheState::On) return lock;
-  lock.name_ = lock_name(key);
-  auto file = lock_file(impl_->directory_descriptor(), lock.name_, impl_->options.lock_wait);
-  if (!file) return lock;
-  lock.cache_ = impl_.get();
-  lock.descriptor_ = file->release();
+  try {
+    lock.name_ = lock_name(key);
+    auto file = lock_file(impl_->directory_descriptor(), lock.name_, impl_->options.lock_wait);
+    if (!file) return lock;
+    lock.cache_ = impl_.get();
+    lock.descriptor_ = file->release();
+  } catch (const std::bad_alloc&) {
+    // Without the lock, then: two may compile the same.
+  }
   return lock;
 }
 

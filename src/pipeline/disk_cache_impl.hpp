@@ -30,6 +30,10 @@ struct DiskCache::Impl {
   // At most one warning is given; what comes after it is only counted.
   void warn(std::string_view text) const;
 
+  // As those of DiskCache, which lets no exception out.
+  std::optional<std::vector<std::byte>> find(const CacheKey& key, MissReason* why);
+  void store(const CacheKey& key, std::span<const std::byte> payload, std::string_view about);
+
   // The payload, fully checked. A use is noted for gc.
   std::expected<std::vector<std::byte>, Refusal> read(const CacheKey& key, bool is_use) const;
   // Removes the file that was refused, unless another has taken its place. True if it is gone.

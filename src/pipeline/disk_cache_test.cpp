@@ -90,18 +90,34 @@ TEST(DiskCache, WritesInTheOrderThatSurvivesACrash) {
   using files::Call;
   class Record final : public test::ScopedFaults {
    public:
+    explicit Record(bool has_unnamed) : unnamed(has_unnamed) {}
     int fail(Call call) override {
-      if (call == Call::Write || call == Call::Sync || call == Call::Rename) calls.push_back(call);
-      return 0;
+      if (call == Call::Write || call == Call::Sync || call == Call::Rename || call == Call::Link)
+        calls.push_back(call);
+      return call == Call::OpenUnnamed && !unnamed ? EOPNOTSUPP : 0;
     }
+    bool unnamed;
     std::vector<Call> calls;
   };
   const Folder folder;
   Opened opened(folder.path());
-  Record record;
-  opened.cache.store(key_of(1), payload_of(1, 10), "");
-  EXPECT_THAT(record.calls,
-              ElementsAre(Call::Write, Call::Write, Call::Sync, Call::Rename, Call::Sync));
+  const auto calls_of_store = [&](uint64_t number, bool unnamed) {
+    Record record(unnamed);
+    opened.cache.store(key_of(number), payload_of(number, 10), "");
+    return record.calls;
+  };
+  for (int i = 0; i < 2; ++i)
+    EXPECT_THAT(calls_of_store(1, false),
+                ElementsAre(Call::Write, Call::Write, Call::Sync, Call::Rename, Call::Sync));
+  const files::Descriptor directory(
+      ::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!files::open_unnamed(directory.value(), 0600)) GTEST_SKIP() << "there are no unnamed files";
+  EXPECT_THAT(calls_of_store(2, true),
+              ElementsAre(Call::Write, Call::Write, Call::Sync, Call::Link, Call::Sync));
+  // In the place of another.
+  EXPECT_THAT(calls_of_store(2, true), ElementsAre(Call::Write, Call::Write, Call::Sync, Call::Link,
+                                                   Call::Link, Call::Rename, Call::Sync));
+  EXPECT_EQ(opened.cache.find(key_of(2)), payload_of(2, 10));
 }
 
 // D-PIPE.4: the reasons of a miss.

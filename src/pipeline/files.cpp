@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <string_view>
 #include <thread>
@@ -48,6 +49,41 @@ int attempt(Call call, Action action) {
 
 constexpr size_t kChunk = size_t{1} << 20;
 
+// While it lives, a write of this thread beyond RLIMIT_FSIZE does not end the process. The signal
+// goes to the thread that writes, so it is blocked there and taken away again; what the process
+// does with SIGXFSZ, and a signal that was pending before, stay as they are.
+class WithoutFileSizeSignal {
+ public:
+  WithoutFileSizeSignal() {
+    sigset_t pending;
+    ::sigemptyset(&signal_);
+    ::sigaddset(&signal_, SIGXFSZ);
+    blocked_ = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGXFSZ) == 0 &&
+               ::pthread_sigmask(SIG_BLOCK, &signal_, &before_) == 0;
+  }
+  WithoutFileSizeSignal(const WithoutFileSizeSignal&) = delete;
+  WithoutFileSizeSignal& operator=(const WithoutFileSizeSignal&) = delete;
+  ~WithoutFileSizeSignal() {
+    if (!blocked_) return;
+    const timespec at_once{};
+    while (raised_ && ::sigtimedwait(&signal_, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  void note(int error) { raised_ = raised_ || error == EFBIG; }
+
+ private:
+  sigset_t signal_{};
+  sigset_t before_{};
+  bool blocked_ = false;
+  bool raised_ = false;
+};
+
+// The name by which an open file can be linked.
+std::string path_of(int descriptor) {
+  return "/proc/self/fd/" + std::to_string(descriptor);
+}
+
 }  // namespace
 
 void set_fault_point(FaultPoint* point) {
@@ -86,6 +122,19 @@ Io<Descriptor> open_at(int directory, const std::string& name, int flags, mode_t
   });
   if (error != 0) return std::unexpected(error);
   return Descriptor(descriptor);
+}
+
+Io<Descriptor> open_unnamed(int directory, mode_t mode) {
+  int descriptor = -1;
+  int error = attempt(Call::OpenUnnamed, [&] {
+    return descriptor = ::openat(directory, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+  });
+  // Kernels and file systems that do not know it take it for the directory, or for nonsense.
+  if (error == EISDIR || error == ENOENT || error == EINVAL) error = EOPNOTSUPP;
+  if (error != 0) return std::unexpected(error);
+  Descriptor file(descriptor);
+  if (::access(path_of(descriptor).c_str(), F_OK) != 0) return std::unexpected(EOPNOTSUPP);
+  return file;
 }
 
 int make_directory(const std::string& path, mode_t mode) {
@@ -131,11 +180,13 @@ Io<size_t> read_all(int descriptor, std::span<std::byte> bytes) {
 }
 
 int write_all(int descriptor, std::span<const std::byte> bytes) {
+  WithoutFileSizeSignal limit;
   while (!bytes.empty()) {
     ssize_t written = 0;
     const int error = attempt(Call::Write, [&] {
       return written = ::write(descriptor, bytes.data(), std::min(bytes.size(), kChunk));
     });
+    limit.note(error);
     if (error != 0) return error;
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
@@ -161,6 +212,13 @@ int rename_new(int directory, const std::string& from, const std::string& to) {
       Call::Rename, [&] { return ::linkat(directory, from.c_str(), directory, to.c_str(), 0); });
   if (linked == 0) (void)remove(directory, from);  // a name too many does no harm
   return linked;
+}
+
+int link_unnamed(int descriptor, int directory, const std::string& name) {
+  return attempt(Call::Link, [&] {
+    return ::linkat(AT_FDCWD, path_of(descriptor).c_str(), directory, name.c_str(),
+                    AT_SYMLINK_FOLLOW);
+  });
 }
 
 int remove(int directory, const std::string& name) {

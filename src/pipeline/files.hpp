@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The system calls of the disk cache. All of them go through one fault point, so that tests can
 // make any single one fail. Errors are errno values; a call interrupted by a signal is made again,
-// and so is, a few times, one that a network file system answers with EBUSY or ESTALE.
+// and so is, a few times, one that a network file system answers with EBUSY or ESTALE. A write
+// beyond the file size limit of the process is EFBIG and no SIGXFSZ.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,7 @@ namespace vyre::pipeline::files {
 
 enum class Call : uint8_t {
   Open,
+  OpenUnnamed,
   MakeDirectory,
   Status,
   Access,
@@ -27,6 +29,7 @@ enum class Call : uint8_t {
   Sync,
   Close,
   Rename,
+  Link,
   Remove,
   Lock,
   Touch,
@@ -71,6 +74,9 @@ bool same_file(const struct stat& a, const struct stat& b);
 
 // Always with O_CLOEXEC and O_NOFOLLOW; `directory` may be AT_FDCWD.
 Io<Descriptor> open_at(int directory, const std::string& name, int flags, mode_t mode = 0);
+// A file for writing without a name, which is gone with its last descriptor, however the process
+// ends. EOPNOTSUPP where the file system has none, or where it could not be given a name later.
+Io<Descriptor> open_unnamed(int directory, mode_t mode);
 int make_directory(const std::string& path, mode_t mode);
 Io<struct stat> status_of(int descriptor);
 Io<struct stat> status_at(int directory, const std::string& name);  // of a link itself
@@ -83,6 +89,8 @@ int sync(int descriptor);
 int rename(int directory, const std::string& from, const std::string& to);
 // Fails with EEXIST if there is a file of that name.
 int rename_new(int directory, const std::string& from, const std::string& to);
+// Gives an unnamed file a name; EEXIST if that is taken.
+int link_unnamed(int descriptor, int directory, const std::string& name);
 int remove(int directory, const std::string& name);
 // Takes the lock of an open file without waiting: EWOULDBLOCK if someone else has it.
 int try_lock(int descriptor);

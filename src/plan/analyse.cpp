@@ -534,6 +534,21 @@ class Analysis {
 
 }  // namespace
 
+bool fits_analysis(const Draft& d, const Tree& tree) {
+  constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+  constexpr uint64_t kMostPairs = uint64_t{1} << 22;
+  uint64_t traps = 0;
+  uint64_t resumes = 0;
+  for (const Stmt& s : d.p.stmts) {
+    traps += std::holds_alternative<Trap>(s) ? 1 : 0;
+    resumes += std::holds_alternative<Resume>(s) ? 1 : 0;
+  }
+  // A piece has five sets; a lane that waits and a resume have one each.
+  const uint64_t set_bytes = (d.p.locals.size() + d.p.buffers.size()) / 8 + 1;
+  const uint64_t sets = 5 * tree.pieces.size() + tree.loops + (resumes != 0 ? traps : 0) + resumes;
+  return sets * set_bytes <= kMostBytes && resumes * (traps + tree.pieces.size()) <= kMostPairs;
+}
+
 void analyse(Draft& d, Tree& tree, bool checked) {
   Analysis(d, tree, checked).run();
 }
@@ -553,7 +568,11 @@ Homes assign_homes(const Draft& d, const Tree& tree, const CutPoints& cuts) {
       if (i < locals) sets_of[i].push_back(k);
     });
 
-  std::vector<std::vector<uint32_t>> taken(together.size());  // slots, by set
+  std::vector<LiveSet> taken(together.size(), LiveSet(locals));  // slots, by set
+  // To find a slot that is free everywhere takes a look at all sets; past that many words of them
+  // a value gets a slot of its own.
+  constexpr uint64_t kMostLooks = uint64_t{1} << 30;
+  uint64_t looks = 0;
   for (uint32_t i = 0; i < locals; ++i) {
     if (sets_of[i].empty() || (tree.recomputed[i] && !tree.words.contains(i))) continue;
     const LocalId local{i};
@@ -572,18 +591,19 @@ Homes assign_homes(const Draft& d, const Tree& tree, const CutPoints& cuts) {
       homes.group_rows.push_back(words);
       continue;
     }
+    looks += sets_of[i].size() * (locals / 64 + 1);
+    LiveSet occupied(locals);
+    if (!mutated(Mutation::ReuseSlot) && looks <= kMostLooks)
+      for (const uint32_t k : sets_of[i]) occupied.unite(taken[k]);
     const auto fits = [&](uint32_t slot) {
-      if (homes.slots[slot].type != type || homes.slots[slot].elements != elements) return false;
-      if (mutated(Mutation::ReuseSlot)) return true;
-      return std::ranges::none_of(sets_of[i], [&](uint32_t k) {
-        return std::ranges::find(taken[k], slot) != taken[k].end();
-      });
+      return !occupied.contains(slot) && homes.slots[slot].type == type &&
+             homes.slots[slot].elements == elements;
     };
-    uint32_t slot = 0;
+    uint32_t slot = looks <= kMostLooks ? 0 : static_cast<uint32_t>(homes.slots.size());
     while (slot < homes.slots.size() && !fits(slot)) ++slot;
     if (slot == homes.slots.size()) homes.slots.push_back({type, elements});
     homes.slot[i] = slot;
-    for (const uint32_t k : sets_of[i]) taken[k].push_back(slot);
+    for (const uint32_t k : sets_of[i]) taken[k].insert(slot);
   }
   return homes;
 }

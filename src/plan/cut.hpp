@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/stop.hpp"
 #include "plan/passes.hpp"
 
 namespace vyre::plan {
@@ -22,6 +23,7 @@ class LiveSet {
   void erase(uint32_t i) { words_[i / 64] &= ~(uint64_t{1} << (i % 64)); }
   // True if something was added.
   bool unite(const LiveSet& other) {
+    poll_stop(static_cast<int32_t>(1 + words_.size() / 16));
     bool grew = false;
     for (size_t i = 0; i < words_.size(); ++i) {
       grew = grew || (other.words_[i] & ~words_[i]) != 0;
@@ -121,6 +123,9 @@ struct Tree {
 };
 
 Tree cut(Draft& d, const CutPoints& cuts);
+// What lives across so many edges can be kept in memory and found in time; otherwise analyse() is
+// not to be called.
+bool fits_analysis(const Draft& d, const Tree& tree);
 void analyse(Draft& d, Tree& tree, bool checked);
 
 // Where a value lives between segments.

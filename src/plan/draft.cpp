@@ -45,6 +45,7 @@ uint16_t Draft::fresh_tag() {
 }
 
 ExprId Draft::call_expr(Expr e, std::optional<Type> type, LocId loc) {
+  poll_stop();
   const ExprId id = p.add(std::move(e), loc);
   c.expr_types.resize(p.exprs.size());
   c.expr_types[id.index()] = type;
@@ -57,6 +58,7 @@ ExprId Draft::expr(Expr e, Type type, LocId loc) {
 }
 
 StmtId Draft::stmt(Stmt s, LocId loc, Level flow) {
+  poll_stop();
   const StmtId id = p.add(std::move(s), loc);
   c.flow_levels.resize(p.stmts.size(), Level::Lane);
   c.flow_levels[id.index()] = flow;
@@ -295,25 +297,41 @@ Level Draft::level_of(ExprId id) const {
       },
       [&](const Load& e) {
         if (e.memory.kind == Memory::Kind::Table) return Level::Grid;
-        if (e.memory.kind == Memory::Kind::Local) return level_of(e.memory.local());
-        const BufferKind kind = p[e.memory.buffer()].kind;
-        return kind == BufferKind::In || kind == BufferKind::Uniform ? Level::Grid : Level::Lane;
+        return level_of(e.memory);
       },
       [](const Atomic&) { return Level::Lane; }, [](const Subgroup&) { return Level::Lane; },
-      [&](const Call& e) {
-        for (const Arg& arg : p.arguments(e.args))
-          if (const Memory* m = std::get_if<Memory>(&arg)) {
-            if (m->kind == Memory::Kind::Local) return Level::Lane;
-            const BufferKind kind =
-                m->kind == Memory::Kind::Table ? BufferKind::In : p[m->buffer()].kind;
-            if (kind != BufferKind::In && kind != BufferKind::Uniform) return Level::Lane;
-          }
-        return result_level(e.fn);
-      },
+      [&](const Call& e) { return level_of(e); },
       [](const UniformLoad& e) { return e.scope == Scope::Grid ? Level::Grid : Level::Workgroup; },
       [](const auto&) { return Level::Grid; });
-  if (std::holds_alternative<UniformLoad>(p[id])) return level;
+  // Of a call, parameters carry the levels of the arguments, as far as the result depends on them.
+  if (std::holds_alternative<UniformLoad>(p[id]) || std::holds_alternative<Call>(p[id]))
+    return level;
   for_each_operand(p, p[id], [&](ExprId e) { level = std::max(level, level_of(e)); });
+  return level;
+}
+
+// What is loaded from it with a uniform index.
+Level Draft::level_of(Memory m) const {
+  if (m.kind == Memory::Kind::Table) return Level::Grid;
+  if (m.kind == Memory::Kind::Local) {
+    const auto bound = bound_.find(m.index);
+    return bound != bound_.end() ? bound->second : level_of(m.local());
+  }
+  const BufferKind kind = p[m.buffer()].kind;
+  return kind == BufferKind::In || kind == BufferKind::Uniform ? Level::Grid : Level::Lane;
+}
+
+// As the checker sees it: what is called only to store has a result that may be uniform. Said
+// otherwise here, lanes that have ended would go without a value that others take for theirs.
+Level Draft::level_of(const Call& e) const {
+  const auto params = p.params(p[e.fn].params);
+  const auto args = p.arguments(e.args);
+  std::map<uint32_t, Level> bound;
+  for (size_t i = 0; i < params.size(); ++i)
+    if (const Memory* m = std::get_if<Memory>(&args[i])) bound[params[i].value] = level_of(*m);
+  std::swap(bound, bound_);
+  const Level level = result_level(e.fn);
+  std::swap(bound, bound_);
   return level;
 }
 

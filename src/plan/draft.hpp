@@ -15,6 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/stop.hpp"
 #include "vyre/check/check.hpp"
 #include "vyre/plan/plan.hpp"
 
@@ -83,7 +84,8 @@ class Draft {
   [[nodiscard]] ir::Type type_of(ir::LocalId id) const { return *c.local_types[id.index()]; }
   [[nodiscard]] Level level_of(ir::LocalId id) const { return c.local_levels[id.index()]; }
   [[nodiscard]] Level level_of(ir::ExprId id) const;
-  [[nodiscard]] Level result_level(ir::FnId id) const;
+  [[nodiscard]] Level level_of(ir::Memory m) const;
+  [[nodiscard]] Level level_of(const ir::Call& e) const;
   [[nodiscard]] ir::Type element_of(ir::Memory memory) const;
   [[nodiscard]] bool is_shared(ir::Memory memory) const {
     return memory.kind == ir::Memory::Kind::Buffer &&
@@ -154,11 +156,18 @@ class Draft {
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, uint32_t> next_suffix_;
   std::unordered_set<uint16_t> tags_;
+
+ private:
+  [[nodiscard]] Level result_level(ir::FnId id) const;
+
+  // By buffer parameter, while the level of a call is found: what it stands for.
+  mutable std::map<uint32_t, Level> bound_;
 };
 
 // Everything below a statement or expression, itself included.
 template <class Visit>
 void for_each_stmt(const ir::Program& p, ir::StmtId id, const Visit& visit) {
+  poll_stop();
   visit(id);
   ir::for_each_block(p[id], [&](ir::Block b) {
     for (const ir::StmtId inner : p.items(b)) for_each_stmt(p, inner, visit);

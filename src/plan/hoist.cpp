@@ -34,11 +34,14 @@ ExprId Hoister::hoist(ExprId id, StmtList& out) {
   if (const auto* binary = std::get_if<Binary>(&e);
       binary != nullptr && is_lazy(binary->op) && contains(binary->right)) {
     const ExprId left = hoist(binary->left, out);
-    const LocalId result = d_.local(Local::Kind::Var, "both", Type::Bool,
-                                    std::max(d_.level_of(left), d_.level_of(binary->right)));
-    out.push_back(d_.let(result, left));
+    const LocalId result = d_.local(Local::Kind::Var, "both", Type::Bool, Level::Lane);
     StmtList right;
     const ExprId value = hoist(binary->right, right);
+    // Of what took the place of the right side: a call counts as one of single lanes as soon as it
+    // gets memory that is written, while its result, and what the checker says of the whole, may
+    // be uniform. Lanes that have ended would then go without a value that others take for theirs.
+    d_.c.local_levels[result.index()] = std::max(d_.level_of(left), d_.level_of(value));
+    out.push_back(d_.let(result, left));
     right.push_back(d_.assign(result, value));
     const ExprId go_on =
         binary->op == BinaryOp::LogicalAnd ? d_.ref(result) : d_.negate(d_.ref(result));

@@ -199,7 +199,7 @@ class Inliner : private Hoister {
       });
     LocalId result;
     if (fn.result) {
-      result = d_.local(Local::Kind::Var, fn.name, *fn.result, d_.result_level(call.fn));
+      result = d_.local(Local::Kind::Var, fn.name, *fn.result, d_.level_of(call));
       out.push_back(d_.let(result, d_.zero(*fn.result)));
     }
     const StmtList body = copier.block(fn.body);

@@ -153,9 +153,10 @@ void set_workgroup(Draft& d, const check::Axes& workgroup) {
 Error too_large(size_t segments) {
   return {.code = ErrorCode::LimitExceeded,
           .message = fmt::format(
-              "the plan is too large: its first {} segments alone have more statements and "
-              "expressions than four of the largest programs. Fix: keep fewer locals alive across "
-              "the barriers, or use smaller constant tables",
+              "the plan is too large: its first {} segments alone have more statements, "
+              "expressions and values kept between them than four of the largest programs. Fix: "
+              "use fewer barriers, keep fewer locals alive across them, or use smaller constant "
+              "tables",
               segments),
           .context = {},
           .at = {},
@@ -215,6 +216,8 @@ std::expected<Plan, std::pair<Refusal, size_t>> plan_of(const check::CheckedProg
   plan.barriers = count_barriers(d);
   normalise(d, cuts);
   Tree tree = cut(d, cuts);
+  if (!fits_analysis(d, tree))
+    return std::unexpected(std::pair(Refusal::TooLarge, tree.pieces.size()));
   analyse(d, tree, options.checked);
   switch (make_segments(d, tree, cuts, options, control, state ? &*state : nullptr, plan)) {
     case Made::All: return plan;
@@ -250,6 +253,7 @@ Result<Plan> cut_workgroup(const check::CheckedProgram& checked, bool accesses_e
   const BufferId control = d.add_hidden(std::move(control_words));
   normalise(d, cuts);
   Tree tree = cut(d, cuts);
+  if (!fits_analysis(d, tree)) return std::unexpected(too_large(tree.pieces.size()));
   analyse(d, tree, accesses_end_lanes);
   PlanOptions options;
   options.checked = accesses_end_lanes;

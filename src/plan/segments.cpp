@@ -298,8 +298,11 @@ class SegmentMaker {
         if (std::ranges::find(segment.regions, name) == segment.regions.end())
           segment.regions.push_back(name);
     }
-    segment.crossings = describe_crossings(d_, tree_, piece, homes_, edges_.swaps_frame(),
-                                           edges_.swaps_group_frame());
+    // Nobody asks what a worker keeps of its own workgroup.
+    if (cuts_.scope == Scope::Grid)
+      segment.crossings = describe_crossings(d_, tree_, piece, homes_, edges_.swaps_frame(),
+                                             edges_.swaps_group_frame());
+    nodes_ += segment.crossings.size() * kNodesPerCrossing;
     plan_.segments.push_back(std::move(segment));
   }
 
@@ -531,6 +534,7 @@ class SegmentMaker {
   // A program of kMaxNodes whose state crosses every one of thousands of barriers would fill any
   // memory.
   static constexpr size_t kMostNodes = kMaxNodes * 4;
+  static constexpr size_t kNodesPerCrossing = 4;  // in memory
   size_t nodes_ = 0;
 
   const Piece* piece_ = nullptr;

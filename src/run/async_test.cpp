@@ -26,12 +26,15 @@ constexpr std::string_view kAdd = R"(program add {
 
 // No kernel ends before it.
 std::atomic<bool> g_go = true;
+std::atomic<int> g_running = 0;
 
 backend::NullOptions later() {
   backend::NullOptions options;
   options.info.capabilities.async_compute = true;
   options.on_launch = on_word([](uint32_t word) {
+    ++g_running;
     while (!g_go) std::this_thread::yield();
+    --g_running;
     return word + 1;
   });
   return options;
@@ -190,6 +193,48 @@ TEST_F(Async, ADeadlineLeavesItAsItIs) {
   EXPECT_EQ(early.error().code, ErrorCode::Timeout);
   fake_.backend->do_work();
   EXPECT_TRUE(pending.wait(std::chrono::steady_clock::now() + 10s));
+}
+
+// D-LIFE.2: work in front that takes its time does not keep a dispatch from its own time limit.
+TEST_F(Async, ATimeLimitCountsBehindWorkThatWasStarted) {
+  g_go = false;
+  Pending slow = start();
+  while (g_running == 0) std::this_thread::yield();
+  const auto late = add_.dispatch(Arguments{.inputs = inputs_}, {.timeout = 50ms});
+  std::atomic<bool> cancel = false;
+  std::jthread other([&] {
+    std::this_thread::sleep_for(20ms);
+    cancel = true;
+  });
+  const auto cancelled = add_.dispatch(Arguments{.inputs = inputs_}, {.cancel = &cancel});
+  g_go = true;
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, ErrorCode::Timeout);
+  EXPECT_THAT(late.error().message, HasSubstr("waited for work before it in its queue"));
+  ASSERT_FALSE(cancelled);
+  EXPECT_THAT(cancelled.error().message, HasSubstr("was cancelled"));
+  EXPECT_TRUE(slow.wait());
+  EXPECT_TRUE(add_.dispatch(Arguments{.inputs = inputs_}, {.timeout = 60s}));
+  EXPECT_EQ(value(), 3u);
+}
+
+// Nor does a caller that runs its work. Who comes after those that gave up gets its turn.
+TEST_F(Async, ATimeLimitCountsBehindOtherCallers) {
+  g_go = false;
+  std::jthread slow([&] { EXPECT_TRUE(add_.dispatch(Arguments{.inputs = inputs_})); });
+  while (g_running == 0) std::this_thread::yield();
+  for (int i = 0; i < 2; ++i) {
+    const auto late = add_.dispatch(Arguments{.inputs = inputs_}, {.timeout = 20ms});
+    ASSERT_FALSE(late);
+    EXPECT_THAT(late.error().message, HasSubstr("waited for work before it in its queue"));
+  }
+  std::jthread next([&] { EXPECT_TRUE(add_.dispatch(Arguments{.inputs = inputs_})); });
+  const auto late = add_.dispatch(Arguments{.inputs = inputs_}, {.timeout = 20ms});
+  EXPECT_FALSE(late);
+  g_go = true;
+  slow.join();
+  next.join();
+  EXPECT_EQ(value(), 3u);
 }
 
 // Several threads may wait for one and the same, and start more meanwhile.

@@ -49,21 +49,35 @@ std::invoke_result_t<Work> in_turn(DeviceState& device, std::string_view what, W
 
 }  // namespace
 
-Result<Buffer> Device::allocate(uint64_t bytes) const {
-  if (!state_) return no_device();
-  return enter(*state_->backend, {"allocating a buffer"}, [&]() -> Result<Buffer> {
-    if (auto ok = state_->check_usable(); !ok) return std::unexpected(ok.error());
-    if (!info().capabilities.resident_buffers)
+namespace {
+
+Result<Buffer> allocate_for_caller(DeviceState& device, device::Allocation wanted) {
+  wanted.owner = device.owner;
+  return enter(*device.backend, {"allocating a buffer"}, [&]() -> Result<Buffer> {
+    if (auto ok = device.check_usable(); !ok) return std::unexpected(ok.error());
+    const device::BackendInfo& info = device.backend->info();
+    if (!info.capabilities.resident_buffers)
       return fail(ErrorCode::Unsupported,
                   fmt::format("device `{}` keeps no buffers between dispatches (resident_buffers). "
                               "Fix: dispatch with bytes of the host",
-                              info().id));
-    return state_->backend->allocate(bytes);
+                              info.id));
+    return device.backend->allocate(wanted);
   });
 }
 
+}  // namespace
+
+Result<Buffer> Device::allocate(uint64_t bytes, device::Contents contents) const {
+  if (!state_) return no_device();
+  auto buffer = allocate_for_caller(*state_, {.bytes = bytes, .contents = contents});
+  if (buffer && state_->poison && contents == device::Contents::Uninitialised)
+    if (auto ok = fill(*buffer, *state_->poison); !ok) return std::unexpected(ok.error());
+  return buffer;
+}
+
 Result<Buffer> Device::upload(std::span<const std::byte> bytes) const {
-  auto buffer = allocate(bytes.size());
+  if (!state_) return no_device();
+  auto buffer = allocate_for_caller(*state_, {.bytes = bytes.size(), .overwritten = true});
   if (!buffer) return buffer;
   if (auto ok = write(*buffer, bytes); !ok) return std::unexpected(std::move(ok.error()));
   return buffer;

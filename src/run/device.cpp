@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/fork.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
+#include "run/poison.hpp"
 #include "run/state.hpp"
 
 namespace vyre::run {
@@ -23,6 +25,7 @@ pipeline::CompilerOptions compiler_options(const DeviceOptions& options) {
   compiler.memory_entries = options.memory_cache_entries;
   compiler.memory_bytes = options.memory_cache_bytes;
   compiler.build_id = options.compiler_build_id;
+  compiler.poison = options.poison;
   if (!options.cache_directory.empty()) {
     pipeline::DiskCacheOptions disk;
     disk.directory = options.cache_directory;
@@ -38,6 +41,7 @@ pipeline::CompilerOptions compiler_options(const DeviceOptions& options) {
 DeviceState::DeviceState(std::shared_ptr<device::Backend> b, const DeviceOptions& options)
     : backend(std::move(b)), compiler(backend, telemetry, compiler_options(options)) {
   trace = options.trace;
+  poison = options.poison;
 }
 
 Result<void> DeviceState::check_usable() const {
@@ -66,6 +70,7 @@ std::unique_ptr<Workspace> PipelineState::lease() {
 }
 
 void PipelineState::give_back(std::unique_ptr<Workspace> workspace) {
+  if (device->backend->is_of_parent()) return base::abandon(workspace.release());
   workspace->uses.clear();
   const std::scoped_lock lock(mutex);
   const auto has_arena = [](const std::unique_ptr<Workspace>& w) { return w->arena.valid(); };
@@ -87,10 +92,34 @@ pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route) {
   return policy;
 }
 
+pipeline::CompileLimits compile_limits(const DispatchConfig& config) {
+  return config.untrusted.value_or(false) ? pipeline::CompileLimits::untrusted()
+                                          : pipeline::CompileLimits();
+}
+
+StopCondition stop_condition(const DispatchConfig& config,
+                             std::chrono::steady_clock::time_point start) {
+  return StopCondition::after(config.timeout.value_or(std::chrono::nanoseconds(0)),
+                              config.cancel.value_or(nullptr), start);
+}
+
 // ---- opening
+
+namespace {
+
+Result<void> take_poison(DeviceOptions& options) {
+  if (options.poison) return {};
+  auto asked = poison_of_environment();
+  if (!asked) return std::unexpected(std::move(asked.error()));
+  options.poison = *asked;
+  return {};
+}
+
+}  // namespace
 
 Result<Device> Device::open(std::string_view id, DeviceOptions options) {
   return enter({"opening device", id}, [&]() -> Result<Device> {
+    if (auto ok = take_poison(options); !ok) return std::unexpected(ok.error());
     auto backend = device::registry().acquire(id);
     if (!backend) return std::unexpected(backend.error());
     return over(std::move(*backend), std::move(options));
@@ -100,6 +129,7 @@ Result<Device> Device::open(std::string_view id, DeviceOptions options) {
 Result<Device> Device::open_preferred(const device::SelectionPolicy& policy, DeviceOptions options,
                                       device::Selection* selection) {
   return enter({"opening a device"}, [&]() -> Result<Device> {
+    if (auto ok = take_poison(options); !ok) return std::unexpected(ok.error());
     TraceSpan span(options.trace, TraceCategory::Select, "choose a device");
     device::Selection chosen;
     if (selection == nullptr) selection = &chosen;
@@ -113,7 +143,14 @@ Result<Device> Device::open_preferred(const device::SelectionPolicy& policy, Dev
 
 Device Device::over(std::shared_ptr<device::Backend> backend, DeviceOptions options) {
   if (!backend) return {};
-  return Device(std::make_shared<DeviceState>(std::move(backend), options));
+  // Its destructor waits for threads, which a child of fork() does not have.
+  const auto close = [](DeviceState* state) {
+    if (state->backend->is_of_parent())
+      base::abandon(state);
+    else
+      delete state;
+  };
+  return Device(std::shared_ptr<DeviceState>(new DeviceState(std::move(backend), options), close));
 }
 
 const device::BackendInfo& Device::info() const {
@@ -130,17 +167,19 @@ pipeline::Compiler& Device::compiler() const {
   return state_->compiler;
 }
 pipeline::CacheAudit Device::cache_audit() const {
-  return state_ ? state_->compiler.audit() : pipeline::CacheAudit();
+  return state_ && !state_->backend->is_of_parent() ? state_->compiler.audit()
+                                                    : pipeline::CacheAudit();
 }
 void Device::set_trace(Trace* trace) const {
   if (state_) state_->trace = trace;
 }
 
 device::TelemetrySnapshot Device::telemetry() const {
-  if (!state_) return {};
+  if (!state_ || state_->backend->is_of_parent()) return {};
   device::TelemetrySnapshot snapshot = state_->telemetry.snapshot();
   snapshot.device_lost = state_->backend->losses();
   snapshot.recoveries = state_->recoveries.load();
+  snapshot.cleared_bytes = state_->backend->cleared_bytes();
   return snapshot;
 }
 
@@ -180,7 +219,9 @@ Result<CompileResult> Device::compile(const ir::Program& program,
 
 Result<CompileResult> Device::compile(ir::Program&& program, const DispatchConfig& config) const {
   if (!state_) return no_device();
+  if (auto ok = state_->check_usable(); !ok) return std::unexpected(std::move(ok.error()));
   return enter({"checking a program"}, [&]() -> Result<CompileResult> {
+    const StopScope stop(stop_condition(config, std::chrono::steady_clock::now()));
     TraceSpan span(state_->trace.load(), TraceCategory::Check, program.name);
     auto checked = check::check_valid(std::move(program));
     span.end();
@@ -211,6 +252,7 @@ Result<CompileResult> Device::compile_source(pipeline::Source source,
   DeviceState& device = *state_;
   if (auto ok = device.check_usable(); !ok) return std::unexpected(ok.error());
   if (auto ok = check_config(config); !ok) return std::unexpected(ok.error());
+  const StopScope stop(stop_condition(config, std::chrono::steady_clock::now()));
   const device::BackendInfo& info = device.backend->info();
   const check::CheckedProgram& program = *source.program;
   if (auto ok = pipeline::check_device_limits(program, config.workgroup, info); !ok)
@@ -231,7 +273,7 @@ Result<CompileResult> Device::compile_source(pipeline::Source source,
   state->generation = device.backend->generation();
   const pipeline::Policy policy =
       policy_of(config, first_route(program, config, info.capabilities));
-  auto found = device.compiler.get(source, policy, device.trace.load());
+  auto found = device.compiler.get(source, policy, device.trace.load(), compile_limits(config));
   if (!found) return std::unexpected(found.error());
   state->device = state_;
   state->host_reads = check::read_by_host(program);
@@ -290,12 +332,14 @@ Result<void> Device::echo() const {
 
 Result<void> Device::flush() const {
   if (!state_) return no_device();
+  if (auto ok = state_->backend->check_process(); !ok) return ok;
   for (Queue& queue : state_->queues) queue.drain();
   return enter({"flushing a device"}, [&] { return state_->check_usable(); });
 }
 
 Result<void> Device::shutdown() const {
   if (!state_) return no_device();
+  if (auto ok = state_->backend->check_process(); !ok) return ok;
   state_->shut_down.store(true, std::memory_order_release);
   for (Queue& queue : state_->queues) queue.drain();
   state_->compiler.clear_memory();
@@ -309,6 +353,7 @@ bool Device::is_lost() const {
 Result<void> Device::recover() const {
   if (!state_) return no_device();
   return enter(*state_->backend, {"recovering a device"}, [&]() -> Result<void> {
+    if (auto ok = state_->backend->check_process(); !ok) return ok;
     if (state_->shut_down.load())
       return fail(ErrorCode::PoisonedState,
                   fmt::format("device `{}` has been shut down. Fix: open it again", info().id));
@@ -316,7 +361,14 @@ Result<void> Device::recover() const {
     std::array<std::optional<Queue::Turn>, kQueues> turns;
     for (size_t i = 0; i < kQueues; ++i) turns[i].emplace(state_->queues[i]);
     for (Queue& queue : state_->queues) queue.finish_started();
-    if (auto ok = state_->backend->recover(); !ok) return ok;
+    // Of a device that was lost before, what keeps it from coming back is no part of that loss.
+    const bool was_lost = state_->backend->is_lost();
+    if (auto ok = state_->backend->recover(); !ok) {
+      if (was_lost)
+        ok.error().context.push_back(
+            fmt::format("while recovering the context on device `{}`", info().id));
+      return ok;
+    }
     state_->compiler.clear_memory();
     state_->recoveries.fetch_add(1);
     return {};

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "base/free_memory.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
 #include "vyre/check/overwritten.hpp"
@@ -84,6 +86,7 @@ Result<void> Dispatch::shape() {
                        (w.layout.total == 0 || w.arena.check_owner(*device_.backend).has_value());
   if (!current) {
     w.shaped = false;
+    const StopScope stop(stop_condition(config_, start_));
     auto launch = check::resolve_launch(
         *p_.source.program,
         {.inputs = w.by_input, .grid = w.wanted.grid, .workgroup = w.wanted.workgroup});
@@ -118,7 +121,11 @@ Result<void> Dispatch::shape() {
     if (w.layout.total > w.arena.bytes() ||
         (w.arena.valid() && !w.arena.check_owner(*device_.backend))) {
       w.arena.free();
-      auto arena = device_.backend->allocate(w.layout.total);
+      const uint64_t granted = granted_memory_bytes();
+      auto arena = device_.backend->allocate({.bytes = w.layout.total,
+                                              .owner = p_.owner,
+                                              .contents = device::Contents::Uninitialised});
+      w.untouched_bytes = (granted_memory_bytes() - granted) * (at_host() ? 2 : 1);
       if (!arena) {
         Error error = arena.error();
         if (error.code != ErrorCode::DeviceLost)  // of which all get the same error
@@ -183,16 +190,19 @@ Result<void> Dispatch::check_output_bytes() {
 
 // ---- the work
 
+device::Deadline deadline_of(const DispatchConfig& config, Dispatch::Time start) {
+  if (!config.timeout || config.timeout->count() <= 0) return device::kNoDeadline;
+  return *config.timeout < device::kNoDeadline - start ? start + *config.timeout
+                                                       : device::kNoDeadline;
+}
+
 SubmitOptions Dispatch::submit_options() const {
   SubmitOptions options;
   options.queue = config_.queue.value_or(0);
   options.checked = lease_->wanted.checked;
   options.cancel = config_.cancel.value_or(nullptr);
   options.trace = device_.trace.load(std::memory_order_relaxed);
-  if (config_.timeout && config_.timeout->count() > 0) {
-    const auto left = device::kNoDeadline - start_;
-    options.deadline = *config_.timeout < left ? start_ + *config_.timeout : device::kNoDeadline;
-  }
+  options.deadline = deadline_of(config_, start_);
   return options;
 }
 
@@ -222,6 +232,7 @@ void Dispatch::setup_memory(Recorder& recorder) {
   setup.arena = w.arena.handle();
   setup.resident = w.resident;
   setup.given = w.given;
+  setup.poison = device_.poison;
   w.memory.begin(setup, recorder);
 }
 
@@ -273,13 +284,27 @@ Error Dispatch::with_context(Error error, uint32_t segment) const {
   lines.push_back(fmt::format(
       "while running program `{}`{} on device `{}`", p_.source.program->program.name,
       config_.label ? fmt::format(" ({})", *config_.label) : "", device_.backend->info().id));
-  if (error.code == ErrorCode::DeviceLost) {
-    // The loss is described where it was seen first; everybody then gets the same error.
-    device_.backend->describe_loss(lines);
+  // The loss is described where it was seen first; everybody then gets the same error. A dispatch
+  // whose time is over gets Timeout, also where that has cost the device.
+  if (device_.backend->is_lost()) device_.backend->describe_loss(lines);
+  if (error.code == ErrorCode::DeviceLost)
     if (auto lost = device_.backend->check_usable(); !lost) return lost.error();
-  }
   error.context.insert(error.context.end(), lines.begin(), lines.end());
   return error;
+}
+
+// Results, together with the arena if that is new: on a device that is the host, both are about to
+// be used. At the host the arena has a copy there.
+Result<void> Dispatch::check_growth(const Outputs& slots) {
+  Workspace& w = *lease_;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < w.output_bytes.size(); ++i)
+    if (i >= slots.size() || slots[i].capacity() < w.output_bytes[i]) bytes += w.output_bytes[i];
+  const uint64_t untouched = std::exchange(w.untouched_bytes, 0);
+  if ((bytes == 0 && !at_host()) || bytes + untouched < kCheckedGrowth) return {};
+  return check_memory_growth(bytes + untouched,
+                             fmt::format("the memory of program `{}` (results of {} bytes)",
+                                         p_.source.program->program.name, bytes));
 }
 
 void Dispatch::read_outputs(Outputs& slots, OutputStats& stats) {
@@ -319,6 +344,8 @@ Result<void> Dispatch::record_work(Outputs* slots) {
   report_.grid = w.launch.grid;
   report_.workgroup = w.launch.workgroup;
   report_.cache_hit = p_.compile_hit;
+  if (slots != nullptr)
+    if (auto ok = check_growth(*slots); !ok) return failed(ok.error(), 0);
   runner_.emplace(runner_setup(), w.memory, w.recorder, report_);
   w.recorder.set_host(&*runner_);
 

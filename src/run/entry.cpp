@@ -38,6 +38,12 @@ Error out_of_memory(const Doing& doing) noexcept {
   return error;
 }
 
+Error stopped_error(const Doing& doing, const Stopped& stopped) {
+  Error error = error_of(stopped);
+  error.context.push_back(fmt::format("while {}", text_of(doing)));
+  return error;
+}
+
 void complete_error(device::Backend& backend, const Doing& doing, Error& error) {
   if (!of_device(error.code)) return;
   const auto told = [](const std::string& line) { return line.starts_with("while "); };

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/stop.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/backend.hpp"
 
@@ -23,6 +24,8 @@ struct Doing {
 
 // Does not throw, however little memory there is.
 Error out_of_memory(const Doing& doing) noexcept;
+// Timeout, with the stage that was stopped and what was being done.
+Error stopped_error(const Doing& doing, const Stopped& stopped);
 // Names what was being done, unless somebody who knows more has. The first to see a loss describes
 // it; all get the same error.
 void complete_error(device::Backend& backend, const Doing& doing, Error& error);
@@ -31,6 +34,8 @@ template <class Work>
 std::invoke_result_t<Work> enter(const Doing& doing, Work&& work) {
   try {
     return std::forward<Work>(work)();
+  } catch (const Stopped& stopped) {
+    return std::unexpected(stopped_error(doing, stopped));
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {  // a vector that no memory could hold
   } catch (const std::system_error&) {  // no thread
@@ -44,6 +49,8 @@ std::invoke_result_t<Work> enter(device::Backend& backend, const Doing& doing, W
     auto result = std::forward<Work>(work)();
     if (!result) [[unlikely]]
       complete_error(backend, doing, result.error());
+    else if (backend.is_of_parent()) [[unlikely]]  // a callback has forked: the work is not whole
+      result = std::unexpected(backend.check_process().error());
     return result;
   });
 }

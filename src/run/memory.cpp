@@ -88,6 +88,7 @@ Layout make_layout(const plan::Plan& plan, const check::CheckedProgram& source,
       layout.words_at = place(4 * uint64_t{DriverWords::count(plan.fixpoints.size())});
     layout.zero_bytes = at;
   }
+  layout.hidden_end = at;
   const auto& buffers = source.program.buffers;
   layout.source_at.assign(buffers.size(), Layout::kElsewhere);
   layout.snapshot_at.assign(buffers.size(), Layout::kElsewhere);
@@ -151,12 +152,12 @@ std::span<std::byte> Memory::own(Place& place) {
 
 // ---- actions
 
-void Memory::fill_zero(Place& place) {
+void Memory::fill(Place& place, std::byte value) {
   if (setup_.at_host) {
-    place.home.assign(place.region.bytes, std::byte{0});
+    place.home.assign(place.region.bytes, value);
     place.own = true;
   } else if (place.region.bytes != 0) {
-    recorder_->add(Fill{place.region, std::byte{0}});
+    recorder_->add(Fill{place.region, value});
   }
 }
 
@@ -197,21 +198,33 @@ void Memory::upload_inputs() {
 }
 
 void Memory::zero_outputs() {
-  for (size_t i = 0; i < sources_; ++i)
-    if (setup_.source->program.buffers[i].kind != BufferKind::Shared &&
-        !setup_.source->buffers[i].input_slot && !setup_.layout->overwritten[i])
+  for (size_t i = 0; i < sources_; ++i) {
+    if (setup_.source->program.buffers[i].kind == BufferKind::Shared ||
+        setup_.source->buffers[i].input_slot)
+      continue;
+    if (!setup_.layout->overwritten[i])
       fill_zero(places_[i]);
+    else if (setup_.poison)
+      fill(places_[i], *setup_.poison);
+  }
 }
 
 void Memory::reset() {
   std::ranges::fill(half_, 0);
   if (setup_.at_host) {
+    const std::byte anything = setup_.poison.value_or(std::byte{0});
     for (uint32_t row = 0; row < half_.size(); ++row)
-      for (const uint32_t half : {0U, 1U}) fill_zero(places_[place_of_row(row, half)]);
+      for (const uint32_t half : {0U, 1U})
+        fill(places_[place_of_row(row, half)],
+             starts_as_zeros(setup_.plan->hidden[row].kind) ? std::byte{0} : anything);
     fill_zero(places_[words_place()]);
-  } else if (setup_.layout->zero_bytes != 0) {
-    recorder_->add(Fill{{setup_.arena, 0, setup_.layout->zero_bytes}, std::byte{0}});
+    return;
   }
+  const uint64_t zeros = setup_.layout->zero_bytes;
+  const uint64_t end = setup_.layout->hidden_end;
+  if (zeros != 0) recorder_->add(Fill{{setup_.arena, 0, zeros}, std::byte{0}});
+  if (setup_.poison && end != zeros)
+    recorder_->add(Fill{{setup_.arena, zeros, end - zeros}, *setup_.poison});
 }
 
 void Memory::swap(Hidden::Kind kind) {

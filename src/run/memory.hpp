@@ -30,6 +30,7 @@ struct Layout {
   std::vector<uint64_t> hidden_bytes;
   uint64_t words_at = kElsewhere;  // if nobody needs them
   uint64_t zero_bytes = 0;         // from the start: what begins as zeros
+  uint64_t hidden_end = 0;         // from there: what is hidden and begins as anything
   uint64_t total = 0;
 };
 
@@ -62,6 +63,7 @@ class Memory {
     device::Handle arena;
     std::span<const device::Region> resident;             // by BufferId; none: no buffer
     std::span<const std::span<const std::byte>> given{};  // by BufferId: bytes of the caller
+    std::optional<std::byte> poison{};  // for what begins as anything (run/poison.hpp)
   };
   void begin(const Setup& setup, Recorder& recorder);
 
@@ -128,7 +130,8 @@ class Memory {
   }
   [[nodiscard]] std::span<const std::byte> bytes(const Place& place) const;
   std::span<std::byte> own(Place& place);
-  void fill_zero(Place& place);
+  void fill(Place& place, std::byte value);
+  void fill_zero(Place& place) { fill(place, std::byte{0}); }
   void copy(Place& to, const Place& from);
   void compare(const Place& a, const Place& b, Place& words, uint64_t word);
   void set_word(Place& place, uint64_t word, uint32_t value);

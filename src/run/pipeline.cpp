@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/fork.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
@@ -30,7 +31,7 @@ const plan::BindingPlan& Pipeline::bindings() const {
 }
 
 pipeline::Manifest Pipeline::manifest() const {
-  if (!state_) return {};
+  if (!state_ || state_->device->backend->is_of_parent()) return {};
   PipelineState& p = *state_;
   const device::BackendInfo& info = p.device->backend->info();
   pipeline::Manifest manifest;
@@ -77,6 +78,20 @@ class Merged {
   const DispatchConfig* config_;
 };
 
+Queue::Patience patience_of(const DispatchConfig& config,
+                            std::chrono::steady_clock::time_point start) {
+  return {.deadline = deadline_of(config, start), .cancel = config.cancel.value_or(nullptr)};
+}
+
+std::unexpected<Error> queued_too_long(const Queue::Patience& patience) {
+  if (patience.cancel != nullptr && patience.cancel->load(std::memory_order_relaxed))
+    return fail(ErrorCode::Timeout, "the dispatch was cancelled. Fix: run it again");
+  return fail(
+      ErrorCode::Timeout,
+      "the dispatch waited for work before it in its queue until its time limit. Fix: allow "
+      "more time, use another queue, or limit the time of the work before it");
+}
+
 Doing dispatching(const check::CheckedProgram& program) {
   return {"dispatching program", program.program.name};
 }
@@ -87,10 +102,16 @@ Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slot
                                        const DispatchConfig& over) const {
   if (!state_) return no_pipeline();
   return enter(*state_->device->backend, dispatching(program()), [&]() -> Result<Report> {
+    if (auto ok = state_->device->backend->check_process(); !ok)
+      return std::unexpected(std::move(ok.error()));
     const Merged config(state_->config, over);
     if (auto ok = config.check(); !ok) return std::unexpected(ok.error());
     const auto start = std::chrono::steady_clock::now();
-    const Queue::Turn turn(state_->device->queues[(*config).queue.value_or(0)]);
+    Queue& queue = state_->device->queues[(*config).queue.value_or(0)];
+    const Queue::Patience patience = patience_of(*config, start);
+    const Queue::Turn turn(queue, patience);
+    if (!turn.is_taken() || (patience.is_limited() && !queue.finish_started(patience)))
+      return queued_too_long(patience);
     Dispatch dispatch(*state_, *config, start);
     if (auto ok = dispatch.prepare(arguments); !ok) return std::unexpected(ok.error());
     return dispatch.run(&slots);
@@ -138,6 +159,7 @@ Result<std::vector<Report>> Pipeline::dispatch_batch(std::span<const Arguments> 
 struct PendingState final : Queue::Started {
   std::shared_ptr<PipelineState> pipeline;
   std::shared_ptr<const check::CheckedProgram> program;
+  const uint32_t fork_epoch = base::fork_epoch();
   DispatchConfig config;
   std::vector<std::vector<std::byte>> inputs;
   std::optional<Dispatch> dispatch;
@@ -253,6 +275,8 @@ Result<Pending> Pipeline::dispatch_async(const Arguments& arguments,
 
 Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
                                const Arguments& arguments, const DispatchConfig& over) {
+  if (auto ok = pipeline->device->backend->check_process(); !ok)
+    return std::unexpected(std::move(ok.error()));
   auto state = std::make_shared<PendingState>();
   state->pipeline = pipeline;
   state->program = pipeline->source.program;
@@ -284,7 +308,8 @@ Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
 }
 
 bool Pending::is_ready() const {
-  return state_ && state_->is_done();
+  // In a child of fork() there is nothing to wait for but the error.
+  return state_ && (base::is_forked_since(state_->fork_epoch) || state_->is_done());
 }
 
 void Pending::cancel() {
@@ -296,6 +321,11 @@ Result<Report> Pending::wait_into(Outputs& slots, Deadline deadline) {
     return fail(ErrorCode::InvalidArgument,
                 "this Pending stands for no dispatch. Fix: wait for what dispatch_async returned");
   return enter(dispatching(*state_->program), [&]() -> Result<Report> {
+    if (base::is_forked_since(state_->fork_epoch))
+      return fail(
+          ErrorCode::PoisonedState,
+          "the dispatch was started before this process was forked, and runs in the parent. "
+          "Fix: wait for it there, or dispatch on a device opened in the child");
     if (!state_->wait_until(deadline))
       return fail(ErrorCode::Timeout,
                   "the dispatch is not done at the deadline. Fix: wait longer, or cancel() it");

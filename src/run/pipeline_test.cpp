@@ -296,6 +296,34 @@ TEST(Pipelines, ADamagedEntryIsAMiss) {
   EXPECT_EQ(open().compile(program(kEcho))->cache_hit, CacheHit::Yes);
 }
 
+// D-PIPE.5: a cache is never the reason of a failure, also if the device refuses what it has.
+TEST(Pipelines, CachedCodeThatTheDeviceRefusesIsCompiledAgain) {
+  const TemporaryFolder folder;
+  const auto open = [&](const std::shared_ptr<backend::NullBackend>& backend) {
+    return Device::over(backend, {.cache_directory = folder.path()});
+  };
+  const auto refuse_once = [](ErrorCode code) {
+    auto backend = backend::open_null();
+    backend->fail_calls_like(
+        backend::NullCall::Kind::Load, 0,
+        {.code = code, .message = "refused", .context = {}, .at = {}, .diagnostics = {}});
+    return backend;
+  };
+  ASSERT_EQ(open(backend::open_null()).compile(program(kEcho))->cache_hit, CacheHit::No);
+  for (const ErrorCode code : {ErrorCode::CompileFailed, ErrorCode::Unsupported}) {
+    const Device device = open(refuse_once(code));
+    const auto compiled = device.compile(program(kEcho));
+    ASSERT_TRUE(compiled) << to_string(compiled.error());
+    EXPECT_EQ(compiled->cache_hit, CacheHit::No);
+    EXPECT_EQ(device.telemetry().cache_corrupt, 1U);
+    EXPECT_EQ(open(backend::open_null()).compile(program(kEcho))->cache_hit, CacheHit::Yes);
+  }
+  // Nothing that other code would mend.
+  const auto compiled = open(refuse_once(ErrorCode::DeviceOutOfMemory)).compile(program(kEcho));
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.error().code, ErrorCode::DeviceOutOfMemory);
+}
+
 // D-PIPE.7: n dispatches are n executions.
 TEST(Pipelines, ResultsAreNeverCached) {
   backend::NullOptions options;

@@ -36,8 +36,10 @@ std::unexpected<Error> invalid(Diagnostics diagnostics) {
 
 }  // namespace
 
-Result<check::CheckedProgram> parse_checked(std::string_view text, std::string_view file) {
+Result<check::CheckedProgram> parse_checked(std::string_view text, std::string_view file,
+                                            const StopCondition& stop) {
   return enter({"reading program", file}, [&]() -> Result<check::CheckedProgram> {
+    const StopScope scope(stop);
     text::Parsed parsed = text::parse(text, file);
     const bool broken = parsed.diagnostics.has_errors();
     // The checker reports what it can of a broken text, so that one run tells everything.
@@ -49,8 +51,10 @@ Result<check::CheckedProgram> parse_checked(std::string_view text, std::string_v
   });
 }
 
-Result<check::CheckedProgram> load_checked(const std::filesystem::path& path) {
+Result<check::CheckedProgram> load_checked(const std::filesystem::path& path,
+                                           const StopCondition& stop) {
   return enter({"reading a program"}, [&]() -> Result<check::CheckedProgram> {
+    const StopScope scope(stop);
     std::ifstream file(path, std::ios::binary);
     std::string bytes;
     // One byte more than a program may have is enough to see that it is too long.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/queue.hpp"
 
+#include <algorithm>
+
 namespace vyre::run {
 
 using namespace std::chrono_literals;
@@ -13,6 +15,8 @@ constexpr size_t kMostUnderWay = 64;
 constexpr size_t kManyUnderWay = 8;
 // A row of short dispatches is over before, and the thread does not get in its way.
 constexpr auto kUnattended = 1ms;
+constexpr auto kLookAtCancel = 2ms;
+constexpr auto kLookAtWork = 20us;
 
 }  // namespace
 
@@ -33,22 +37,43 @@ void Queue::Core::next() {
   bool others = false;
   {
     const std::scoped_lock lock(mutex);
-    ++serving;
+    do ++serving;
+    while (given_up.erase(serving) != 0);
     others = serving != given;
   }
   if (others) changed.notify_all();
 }
 
-Queue::Turn::Turn(Queue& queue) : queue_(queue) {
+bool Queue::Patience::is_limited() const {
+  return deadline != Clock::time_point::max() || cancel != nullptr;
+}
+
+bool Queue::Patience::is_over() const {
+  return (cancel != nullptr && cancel->load(std::memory_order_relaxed)) || Clock::now() >= deadline;
+}
+
+Queue::Turn::Turn(Queue& queue, const Patience& patience) : queue_(queue) {
   Core& core = *queue_.core_;
   std::unique_lock lock(core.mutex);
   const uint64_t turn = core.given++;
   if (turn == core.serving) return;
-  core.changed.wait(lock, [&] { return core.serving == turn; });
+  const auto is_served = [&] { return core.serving == turn; };
+  if (!patience.is_limited()) {
+    core.changed.wait(lock, is_served);
+    return;
+  }
+  while (!core.changed.wait_until(lock, std::min(patience.deadline, Clock::now() + kLookAtCancel),
+                                  is_served)) {
+    if (!patience.is_over()) continue;
+    core.given_up.insert(turn);
+    taken_ = false;
+    return;
+  }
 }
 
 Queue::Turn::~Turn() {
-  queue_.core_->next();
+  // A callback that forked has come back in the child, where the lock may be held for ever.
+  if (taken_ && !base::is_forked_since(queue_.core_->fork_epoch)) queue_.core_->next();
 }
 
 void Queue::post(std::function<void()> work) {
@@ -122,6 +147,22 @@ void Queue::finish_started() {
       oldest = core_->oldest();
     }
     if (!oldest) return;
+    oldest->finish(Started::By::Caller);
+  }
+}
+
+bool Queue::finish_started(const Patience& patience) {
+  for (;;) {
+    std::shared_ptr<Started> oldest;
+    {
+      const std::scoped_lock lock(core_->mutex);
+      oldest = core_->oldest();
+    }
+    if (!oldest) return true;
+    while (!oldest->is_done()) {
+      if (patience.is_over()) return false;
+      std::this_thread::sleep_for(kLookAtWork);
+    }
     oldest->finish(Started::By::Caller);
   }
 }

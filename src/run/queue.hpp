@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One in-order queue of a device. Callers that wait for their work run it themselves when their
 // turn comes; work that nobody waits for yet is started in its turn and finished later, or runs on
-// a thread of the queue.
+// a thread of the queue. In a child of fork() a queue is neither used nor destroyed: its device
+// refuses every call and is abandoned.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -11,7 +13,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
+
+#include "base/fork.hpp"
 
 namespace vyre::run {
 
@@ -23,16 +28,28 @@ class Queue {
   // Waits for everything that was posted; not if that very work is what destroys the queue.
   ~Queue();
 
+  // How long a caller waits for what comes before it.
+  struct Patience {
+    std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+    const std::atomic<bool>* cancel = nullptr;
+    [[nodiscard]] bool is_limited() const;
+    [[nodiscard]] bool is_over() const;
+  };
+
   // The caller's turn, until the object goes.
   class Turn {
    public:
-    explicit Turn(Queue& queue);
+    explicit Turn(Queue& queue) : Turn(queue, Patience{}) {}
+    // Not taken: patience was over before the turn came.
+    Turn(Queue& queue, const Patience& patience);
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
+    [[nodiscard]] bool is_taken() const { return taken_; }
 
    private:
     Queue& queue_;
+    bool taken_ = true;
   };
 
   // Work must not throw. If this does, for want of memory or a thread, nothing was posted.
@@ -60,6 +77,9 @@ class Queue {
   void started(std::shared_ptr<Started> work);
   // In a turn, before what the device does not do in the order of the queue.
   void finish_started();
+  // In a turn, before work with a time limit, which the device would not look at behind other work.
+  // False: patience was over first.
+  bool finish_started(const Patience& patience);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -73,10 +93,12 @@ class Queue {
   };
   // Shared with the thread: work may hold the last owner of the device, and with it of this queue.
   struct Core {
+    const uint32_t fork_epoch = base::fork_epoch();
     std::mutex mutex;
     std::condition_variable changed;
-    uint64_t given = 0;    // turns
-    uint64_t serving = 0;  // the turn whose time it is
+    uint64_t given = 0;           // turns
+    uint64_t serving = 0;         // the turn whose time it is
+    std::set<uint64_t> given_up;  // turns that nobody takes
     std::deque<Posted> posted;
     std::deque<UnderWay> under_way;  // in order
     bool asleep = false;             // the thread, until something changes

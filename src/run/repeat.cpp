@@ -144,6 +144,7 @@ void Dispatch::rebind(Outputs& slots) {
 
 Result<void> Dispatch::record_again(Outputs* slots) {
   Outputs& to = slots != nullptr ? *slots : unwanted_;
+  if (auto ok = check_growth(to); !ok) return ok;
   const OutputStats stats = prepare_outputs(to, lease_->output_bytes);
   if (slots != nullptr) stats_ = stats;
   rebind(to);

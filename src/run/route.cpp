@@ -143,7 +143,8 @@ Result<std::shared_ptr<const pipeline::Variant>> Dispatch::variant(const pipelin
     for (const auto& known : p_.variants)
       if (known->policy == policy) return known;
   }
-  auto found = device_.compiler.get(p_.source, policy, device_.trace.load());
+  auto found =
+      device_.compiler.get(p_.source, policy, device_.trace.load(), compile_limits(config_));
   if (!found) return std::unexpected(found.error());
   const std::scoped_lock lock(p_.mutex);
   for (const auto& known : p_.variants)

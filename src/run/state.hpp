@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/stop.hpp"
 #include "run/memory.hpp"
 #include "run/plan_runner.hpp"
 #include "run/queue.hpp"
@@ -24,6 +25,8 @@ struct DeviceState {
   std::atomic<Trace*> trace = nullptr;
   std::atomic<bool> shut_down = false;
   std::atomic<uint64_t> recoveries = 0;
+  std::optional<std::byte> poison;             // run/poison.hpp
+  const uint64_t owner = device::new_owner();  // of buffers that the caller allocates
   std::array<Queue, kQueues> queues;
 
   // PoisonedState after shutdown, the loss of a lost device.
@@ -56,6 +59,7 @@ struct Workspace {
   CacheHit cache_hit = CacheHit::Unknown;
   Layout layout;
   device::Buffer arena;
+  uint64_t untouched_bytes = 0;  // host memory granted for it that the next dispatch will use
 
   // ---- of the dispatch that runs
   Shape wanted;
@@ -98,7 +102,8 @@ struct PipelineState {
   uint32_t generation = 0;
   std::string id;
   CacheHit compile_hit = CacheHit::Unknown;
-  std::vector<bool> host_reads;  // by BufferId: sizes depend on its contents
+  std::vector<bool> host_reads;                // by BufferId: sizes depend on its contents
+  const uint64_t owner = device::new_owner();  // of its arenas
 
   std::mutex mutex;
   std::vector<std::shared_ptr<const pipeline::Variant>> variants;  // in order of their first use
@@ -112,6 +117,13 @@ struct PipelineState {
 };
 
 pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route);
+pipeline::CompileLimits compile_limits(const DispatchConfig& config);
+// When the time of a call is over that came in at `start`.
+device::Deadline deadline_of(const DispatchConfig& config,
+                             std::chrono::steady_clock::time_point start);
+// That, or its cancel.
+StopCondition stop_condition(const DispatchConfig& config,
+                             std::chrono::steady_clock::time_point start);
 
 // Returned to its pipeline when the dispatch is over.
 class Lease {
@@ -181,6 +193,7 @@ class Dispatch {
   [[nodiscard]] SubmitOptions submit_options() const;
   void setup_memory(Recorder& recorder);
   Result<void> check_output_bytes();
+  Result<void> check_growth(const Outputs& slots);
   void read_outputs(Outputs& slots, OutputStats& stats);
   void finish(Report& report, const OutputStats& stats) const;
   // ---- repeating the last dispatch (repeat.cpp)

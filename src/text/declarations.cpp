@@ -2,6 +2,7 @@
 // The first pass: constants, buffers and functions are visible in the whole program, so they are
 // entered before anything is resolved. It looks for their first words wherever they stand, so that
 // a brace too many or too few does not make every name unknown, and reports nothing.
+#include "base/stop.hpp"
 #include "text/parser.hpp"
 #include "vyre/ir/semantics.hpp"
 
@@ -35,6 +36,7 @@ void Parser::collect_declarations() {
   Token token = next_token(lexer);
   // The second pass reports a text with more declarations than this.
   while (token.kind != TokenKind::End && declared_at_.size() < ir::kMaxStatements) {
+    poll_stop();
     const TokenKind kind = token.kind;
     const std::string_view word = token.text;
     if (kind == TokenKind::LBrace) ++depth;

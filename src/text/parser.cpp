@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/stop.hpp"
+
 namespace vyre::text {
 
 namespace {
@@ -87,6 +89,7 @@ void Parser::too_large(const Token& token, std::string_view what) {
 }
 
 void Parser::advance() {
+  poll_stop();
   prev_ = tok_;
   tok_ = next_;
   if (next_.kind != TokenKind::End) next_ = fetch();
@@ -285,6 +288,7 @@ void Parser::skip_expression() {
 }
 
 Parsed parse(std::string_view source, std::string_view file) {
+  const StageScope stage(Stage::Parse);
   return Parser(source, file).run();
 }
 

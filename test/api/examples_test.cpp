@@ -103,7 +103,6 @@ TEST(Examples, AreShort) {
     EXPECT_LT(source_lines(path).size(), 120U) << path.filename();
 }
 
-#ifdef VYRE_EXAMPLES_DIR
 class Example : public testing::TestWithParam<fs::path> {};
 
 TEST_P(Example, PrintsWhatItSays) {
@@ -117,7 +116,6 @@ TEST_P(Example, PrintsWhatItSays) {
 
 INSTANTIATE_TEST_SUITE_P(Cpp, Example, testing::ValuesIn(examples()),
                          [](const auto& info) { return info.param.stem().string(); });
-#endif
 
 }  // namespace
 }  // namespace vyre::test

@@ -26,7 +26,7 @@ run("the installation" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}
 file(RENAME "${WORK}/first" "${WORK}/moved")
 set(prefix "${WORK}/moved")
 
-foreach(file IN ITEMS bin/vyre include/vyre/vyre.hpp include/vyre/base/version.hpp
+foreach(file IN ITEMS bin/vyre bin/vyre-compile include/vyre/vyre.hpp include/vyre/base/version.hpp
         include/vyre/ir/walk.inl ${LIBDIR}/pkgconfig/vyre.pc share/doc/vyre/LICENSE
         ${LIBDIR}/cmake/vyre/vyre-config.cmake ${LIBDIR}/cmake/vyre/vyre-config-version.cmake)
   if(NOT EXISTS "${prefix}/${file}")
@@ -34,6 +34,20 @@ foreach(file IN ITEMS bin/vyre include/vyre/vyre.hpp include/vyre/base/version.h
   endif()
 endforeach()
 run("the installed program" "${prefix}/bin/vyre" --version)
+
+# What large programs are compiled by is found beside the program, not in the build.
+file(WRITE "${WORK}/small.vyre"
+     "program p { workgroup 4; over len(b); inout b : u32[]; b[gid.x] += 1; }")
+run("a program that vyre-compile compiles" "${prefix}/bin/vyre" run "${WORK}/small.vyre" --device cpu
+    --untrusted --no-cache --in b=[1,2])
+file(RENAME "${prefix}/bin/vyre-compile" "${prefix}/bin/away")
+execute_process(COMMAND "${prefix}/bin/vyre" run "${WORK}/small.vyre" --device cpu --untrusted
+                        --no-cache --in b=[1,2]
+                RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE text)
+if(NOT status EQUAL 8 OR NOT text MATCHES "vyre-compile")
+  message(FATAL_ERROR "without vyre-compile the program ends with ${status}: ${text}")
+endif()
+file(RENAME "${prefix}/bin/away" "${prefix}/bin/vyre-compile")
 
 # A libvyre.so with LLVM inside needs none beside it, and shows nobody its own.
 if(LLVM_INSIDE)

@@ -75,8 +75,8 @@ class Tiny : public Backend {
   };
 
   // 4. The seven functions of the contract.
-  Result<Handle> do_allocate(uint64_t bytes, Memory kind) override {
-    return memory_.allocate(bytes, kind, info());
+  Result<Allocated> do_allocate(const Allocation& wanted) override {
+    return memory_.allocate(wanted, info());
   }
   void do_release(Handle handle) noexcept override {
     if (!memory_.release(handle)) code_.release(handle);

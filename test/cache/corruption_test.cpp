@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "figure.hpp"
 #include "pipeline/cache_test.hpp"
 
 namespace vyre::pipeline::test {
@@ -61,15 +62,17 @@ TEST_F(Corruption, EveryBitOfTheHeader) {
   expect_rebuilt();
 }
 
-TEST_F(Corruption, TenThousandBitsOfThePayload) {
+// VYRE_CACHE_FLIPS=100000 with ten seeds is the nightly figure.
+TEST_F(Corruption, BitsOfThePayload) {
   // A smaller one, or this takes long under sanitizers; every bit of it is as good as any other.
   const Bytes payload = payload_of(2, 2000);
   opened_.cache.store(key_of(2), payload, "");
   const fs::path file = folder_.path() / entry_name(key_of(2));
   Bytes bytes = read_raw(file);
-  std::mt19937 random(5);
+  std::mt19937 random(static_cast<uint32_t>(vyre::test::figure("VYRE_CACHE_SEED", 5)));
   std::uniform_int_distribution<size_t> any(8 * kMinHeaderBytes, 8 * bytes.size() - 1);
-  for (int i = 0; i < 10'000; ++i) {
+  const uint64_t flips = vyre::test::figure("VYRE_CACHE_FLIPS", 10'000);
+  for (uint64_t i = 0; i < flips; ++i) {
     const size_t bit = any(random);
     bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
     write_raw(file, bytes);

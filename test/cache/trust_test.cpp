@@ -216,7 +216,7 @@ TEST(ReadOnly, FromOneMomentToTheNext) {
   Opened opened(folder.path());
   opened.cache.store(key_of(1), payload_of(1, 100), "");
   {
-    const FailAll faults(files::Call::Open, EROFS);
+    const FailAll faults(files::Call::OpenUnnamed, EROFS);
     opened.cache.store(key_of(2), payload_of(2, 100), "");
   }
   EXPECT_EQ(opened.cache.state(), CacheState::ReadOnly);

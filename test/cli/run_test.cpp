@@ -216,10 +216,10 @@ TEST_F(Run, ProgramsInBytes) {
 
 TEST_F(Run, ABarOnATerminalAndNowhereElse) {
   constexpr std::string_view kLong =
-      "program p { workgroup 1; out o : u32[1]; for i in 0 .. 100000000 { o[0] += i; } }\n";
+      "program p { workgroup 1; out o : u32[1]; for i in 0 .. 4000000000 { o[0] += i; } }\n";
   const std::string file = folder_.write("long.vyre", kLong);
   const Outcome outcome =
-      run_vyre({"run", file, "--device", "reference", "--timeout", "1"}, {.terminal = true});
+      run_vyre({"run", file, "--device", "reference", "--timeout", "3"}, {.terminal = true});
   EXPECT_EQ(outcome.exit_code, 8);
   EXPECT_THAT(outcome.out, HasSubstr(" s, 1 workgroup"));
   const Outcome quiet = run_vyre({"run", file, "--device", "reference", "--timeout", "0.8"});

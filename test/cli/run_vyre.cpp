@@ -162,11 +162,12 @@ Outcome run_vyre(std::vector<std::string> arguments, const Surroundings& around)
   return run_program(VYRE_BINARY, std::move(arguments), around);
 }
 
-Outcome run_interrupted(std::vector<std::string> arguments, int after_ms) {
+Outcome run_interrupted(std::vector<std::string> arguments, int after_ms,
+                        const Surroundings& around) {
   const int in = checked(::open("/dev/null", O_RDONLY | O_CLOEXEC), "open");
   const int out = unnamed_file();
   const int err = unnamed_file();
-  const int pid = start(VYRE_BINARY, std::move(arguments), {}, {in, out, err});
+  const int pid = start(VYRE_BINARY, std::move(arguments), around.environment, {in, out, err});
   ::usleep(static_cast<unsigned>(after_ms) * 1000);
   ::kill(pid, SIGINT);
   ::close(in);

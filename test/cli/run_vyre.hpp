@@ -39,7 +39,8 @@ Outcome run_vyre(std::vector<std::string> arguments, const Surroundings& around 
 Outcome run_waiting(std::vector<std::string> arguments, const std::function<void(int pid)>& act);
 
 // Starts vyre and sends it Ctrl-C after a while.
-Outcome run_interrupted(std::vector<std::string> arguments, int after_ms);
+Outcome run_interrupted(std::vector<std::string> arguments, int after_ms,
+                        const Surroundings& around = {});
 
 // Writes to a reader that has gone away.
 Outcome run_into_broken_pipe(std::vector<std::string> arguments);

@@ -77,8 +77,8 @@ std::vector<uint64_t> corner_values(Type type) {
     case Type::I8: return {0, 1, 0x7F, 0x80, 0xFF};
     case Type::U16:
     case Type::I16: return {0, 1, 0x7FFF, 0x8000, 0xFFFF};
-    case Type::F16: return {0, 0x8000, 1, 0x3C00, 0x7BFF, 0x7C00, 0x7E00};
-    case Type::BF16: return {0, 0x8000, 1, 0x3F80, 0x7F7F, 0x7F80, 0x7FC0};
+    case Type::F16: return {0, 0x8000, 1, 0x3C00, 0x7BFF, 0x7C00, 0x7E00, 0x7D01, 0xFC01, 0xFE55};
+    case Type::BF16: return {0, 0x8000, 1, 0x3F80, 0x7F7F, 0x7F80, 0x7FC0, 0x7FA1, 0xFF81, 0xFFD5};
   }
   return {};
 }
@@ -113,8 +113,9 @@ std::vector<uint64_t> random_values(Type type, size_t count, uint64_t seed) {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (const auto part : {file_cases, operator_cases, maths_cases, storage_cases, atomic_cases,
-                          subgroup_cases, bounds_cases, checked_cases, loop_cases, grid_cases})
+  for (const auto part :
+       {file_cases, operator_cases, maths_cases, storage_cases, nan_bits_cases, atomic_cases,
+        subgroup_cases, bounds_cases, checked_cases, loop_cases, grid_cases})
     std::ranges::move(part(), std::back_inserter(all));
   return all;
 }

@@ -45,7 +45,9 @@ struct Case {
   std::optional<ErrorCode> error{};
   bool racy = false;         // on purpose; the outcome is the same all the same
   bool passes_vary = false;  // how often a fixpoint is passed depends on the order of lanes
-  bool exact_nans = false;   // outputs are copies, so the bits of NaNs count
+  // Outputs are copies. Bits of NaNs count in all that are (check::exact_nans); this says that none
+  // of them may be taken for something else.
+  bool exact_nans = false;
   // Also on the devices of a backend that differ only in their way through grid barriers.
   bool every_route = false;
   // Inputs lie right before and right behind memory that must not be touched.
@@ -88,6 +90,7 @@ std::vector<Case> file_cases();      // examples/, test/plan/programs, test/conf
 std::vector<Case> operator_cases();  // operators, functions and conversions on corner values
 std::vector<Case> maths_cases();     // the mathematical library
 std::vector<Case> storage_cases();   // element types in memory
+std::vector<Case> nan_bits_cases();  // NaNs that are only moved
 std::vector<Case> atomic_cases();    // atomics
 std::vector<Case> subgroup_cases();  // subgroup operations
 std::vector<Case> bounds_cases();    // accesses out of bounds

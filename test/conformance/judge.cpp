@@ -15,7 +15,9 @@
 #include "conformance/guard.hpp"
 #include "generator/schedules.hpp"
 #include "plan/programs.hpp"
+#include "run/poison.hpp"
 #include "vyre/backend/cpu.hpp"
+#include "vyre/check/exact_nans.hpp"
 #include "vyre/device/registry.hpp"
 #include "vyre/oracle/oracle.hpp"
 #include "vyre/run/program.hpp"
@@ -195,17 +197,16 @@ Result<oracle::Outcome> ask_oracle(const Prepared& prepared, const oracle::Optio
 std::string compare_outputs(const Case& one, const check::CheckedProgram& checked,
                             std::span<const std::span<const std::byte>> wanted,
                             std::span<const Bytes> given) {
+  const std::vector<bool> exact = check::exact_nans(checked);
   for (size_t i = 0; i < checked.buffers.size(); ++i) {
     const auto slot = checked.buffers[i].output_slot;
     if (!slot) continue;
     const Buffer& buffer = checked.program.buffers[i];
+    if (one.exact_nans && !exact[i])
+      return fmt::format("the case is broken: arithmetic may reach `{}`", buffer.name);
     if (*slot >= given.size()) return fmt::format("output `{}` is missing", buffer.name);
-    const Type type = !one.exact_nans                 ? buffer.element
-                      : bytes_of(buffer.element) == 8 ? Type::U64
-                      : bytes_of(buffer.element) == 4 ? Type::U32
-                      : bytes_of(buffer.element) == 2 ? Type::U16
-                                                      : Type::U8;
-    const auto d = cli::find_difference(type, wanted[*slot], given[*slot]);
+    const auto d = cli::find_difference(buffer.element, wanted[*slot], given[*slot],
+                                        exact[i] ? cli::Nans::Exact : cli::Nans::AllEqual);
     if (!d) continue;
     if (wanted[*slot].size() != given[*slot].size())
       return fmt::format("{} has {} bytes instead of {}", buffer.name, given[*slot].size(),
@@ -302,11 +303,17 @@ std::vector<Subject> subjects() {
     }
   }
   // Code that other processors get is not left to machines that have them.
-  all.push_back({.id = "cpu:other_shapes",
-                 .backend = "cpu",
-                 .every_case = everything,
-                 .unusable = backend::why_no_cpu(),
-                 .open = [] { return backend::open_cpu({.other_shapes = true}); }});
+  const auto cpu_with = [&](const char* id, backend::CpuCode code) {
+    all.push_back({.id = id,
+                   .backend = "cpu",
+                   .every_case = everything,
+                   .unusable = backend::why_no_cpu(),
+                   .open = [code] { return backend::open_cpu({.code = code}); }});
+  };
+  cpu_with("cpu:other_shapes", backend::CpuCode::OtherShapes);
+  // Nor is that of large programs left to these: random programs are small.
+  cpu_with("cpu:called_functions", backend::CpuCode::CalledFunctions);
+  cpu_with("cpu:cheap", backend::CpuCode::Cheap);
   return all;
 }
 
@@ -316,6 +323,9 @@ Result<run::Device> open_subject(const Subject& subject) {
   if (found != devices.end()) return found->second;
   run::DeviceOptions options;
   options.cache_directory.clear();
+  auto poison = run::poison_of_environment();  // also for those that are not of the registry
+  if (!poison) return std::unexpected(std::move(poison.error()));
+  options.poison = *poison;
   Result<run::Device> device = [&]() -> Result<run::Device> {
     if (!subject.open) return run::Device::open(subject.id, std::move(options));
     auto backend = subject.open();

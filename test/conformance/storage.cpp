@@ -133,13 +133,15 @@ std::vector<Case> storage_cases() {
     const std::string_view w = name_of(widened(type));
     cases.push_back({.name = fmt::format("storage_load_{}", t),
                      .text = fill(kWiden, {{"$T", t}, {"$W", w}}),
-                     .inputs = {{"a", elements(type, all_patterns(type))}}});
+                     .inputs = {{"a", elements(type, all_patterns(type))}},
+                     .exact_nans = true});
     std::vector<uint64_t> values =
         type == Type::F16 || type == Type::BF16 ? middles(type) : corner_values(widened(type));
     for (const uint64_t x : random_values(widened(type), 500, 7)) values.push_back(x);
     cases.push_back({.name = fmt::format("storage_store_{}", t),
                      .text = fill(kNarrow, {{"$T", t}, {"$W", w}}),
-                     .inputs = {{"a", elements(widened(type), values)}}});
+                     .inputs = {{"a", elements(widened(type), values)}},
+                     .exact_nans = true});
   }
   for (const Type type : kElements) {
     const std::string_view t = name_of(type);
@@ -149,11 +151,10 @@ std::vector<Case> storage_cases() {
                      .text = fill(kShared, {{"$T", t}, {"$OP", type == Type::Bool ? "^=" : "+="}}),
                      .inputs = {{"a", elements(type, values)}}});
     if (type == Type::Bool) continue;
-    // Widening and narrowing is arithmetic: NaNs of f16 are only NaNs.
     cases.push_back({.name = fmt::format("storage_copies_{}", t),
                      .text = fill(kCopies, {{"$T", t}, {"$W", name_of(widened(type))}}),
                      .inputs = {{"a", elements(type, values)}, {"there", elements(type, values)}},
-                     .exact_nans = !is_storage(type)});
+                     .exact_nans = true});
   }
   // Any nonzero word is true; a store writes 0 or 1.
   cases.push_back({.name = "storage_bool_words",

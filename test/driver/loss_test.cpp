@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "driver/world.hpp"
+#include "figure.hpp"
 
 namespace vyre::driver_test {
 namespace {
@@ -161,10 +162,11 @@ class Losses : public testing::Test {
   std::atomic<std::chrono::nanoseconds> quickest_{std::chrono::hours(1)};
 };
 
-TEST_F(Losses, AHundredOverSeveralThreads) {
+// VYRE_LOSSES=2000 is the nightly figure.
+TEST_F(Losses, ManyOverSeveralThreads) {
   using enum NullCall::Kind;
   constexpr NullCall::Kind kKinds[] = {Allocate, Write, Read, Load, Submit, Wait, Launch};
-  constexpr uint32_t kLosses = 105;
+  const auto losses = static_cast<uint32_t>(vyre::test::figure("VYRE_LOSSES", 105));
   World world({.barriers = false, .record = false});
   Bytes expected;
   {
@@ -175,7 +177,7 @@ TEST_F(Losses, AHundredOverSeveralThreads) {
     expected = *bytes;
   }
   std::mt19937 random(1);
-  for (uint32_t i = 0; i < kLosses; ++i) {
+  for (uint32_t i = 0; i < losses; ++i) {
     const uint32_t threads = 1 + i % 8;
     const NullCall::Kind kind = kKinds[i % std::size(kKinds)];
     lose(world, expected, threads, kind, random() % (kind == Load ? 2 : 12));

@@ -2,8 +2,11 @@
 #include "driver/scenarios.hpp"
 
 #include <array>
+#include <deque>
+#include <string>
 
 #include "driver/heap.hpp"
+#include "figure.hpp"
 #include "vyre/base/trace.hpp"
 
 namespace vyre::driver_test {
@@ -384,8 +387,37 @@ void PrintTo(const Scenario& scenario, std::ostream* out) {
   *out << scenario.name;
 }
 
-std::span<const Scenario> scenarios() {
-  static const std::vector<Scenario>* const all = new std::vector<Scenario>{
+namespace {
+
+// What one leaves behind, the next one finds: two scenarios one after the other in one world. Left
+// out are those that leave nothing to work with or whose calls nobody can count.
+void add_pairs(std::vector<Scenario>& all, size_t wanted) {
+  static std::deque<std::string> names;
+  const size_t plain = all.size();
+  const auto stands_alone = [&](const Scenario& s) {
+    return s.drops || s.varies || s.name == "shut_down" || s.name == "recovered";
+  };
+  for (size_t step = 1; step < plain; ++step)
+    for (size_t i = 0; i < plain && all.size() < wanted; ++i) {
+      const Scenario& first = all[i];
+      const Scenario& second = all[(i + step) % plain];
+      if (stands_alone(first) || stands_alone(second)) continue;
+      if (second.options.resident && !first.options.resident) continue;  // it needs buffers there
+      const auto both = [one = first.run, two = second.run](World& world) -> Result<Bytes> {
+        TAKE(bytes, one(world));
+        TAKE(more, two(world));
+        append(bytes, more);
+        return bytes;
+      };
+      names.push_back(std::string(first.name) + "_then_" + std::string(second.name));
+      // A world of the first one may lead the second to another route, with the same bytes.
+      Scenario pair{names.back(), first.options, both};
+      all.push_back(std::move(pair));
+    }
+}
+
+std::vector<Scenario> plain_scenarios() {
+  return {
       {"blocking", native(), blocking},
       {"blocking_through_the_host", host(), blocking},
       {"into_slots", native(), into_slots},
@@ -427,6 +459,17 @@ std::span<const Scenario> scenarios() {
       {"timeouts", resident(), timeouts},
       {"traced", resident(), traced},
   };
+}
+
+}  // namespace
+
+// VYRE_FAULT_SCENARIOS=200 is the nightly figure.
+std::span<const Scenario> scenarios() {
+  static const std::vector<Scenario>* const all = [] {
+    auto* const list = new std::vector<Scenario>(plain_scenarios());
+    add_pairs(*list, test::figure("VYRE_FAULT_SCENARIOS", 0));
+    return list;
+  }();
   return *all;
 }
 

@@ -12,6 +12,7 @@
 
 #include "driver/heap.hpp"
 #include "driver/world.hpp"
+#include "figure.hpp"
 #include "generator/sanitized_test.hpp"
 #include "vyre/backend/cpu.hpp"
 
@@ -143,7 +144,8 @@ size_t entries_of(const char* directory) {
                                            std::filesystem::directory_iterator()));
 }
 
-TEST(Soak, TenThousandDispatchesOfRandomSizes) {
+// VYRE_SOAK=1000000 is the nightly figure.
+TEST(Soak, DispatchesOfRandomSizes) {
   backend::NullOptions options;
   options.record = false;
   options.info.capabilities.cooperative_grid_barrier = false;
@@ -182,7 +184,8 @@ TEST(Soak, TenThousandDispatchesOfRandomSizes) {
   const int64_t pieces = heap_pieces();
   const uint64_t buffers = backend->live_buffers();
   const uint64_t loaded = backend->loaded();
-  for (uint32_t i = 0; i < 10'000; ++i) dispatch(i);
+  const auto dispatches = static_cast<uint32_t>(test::figure("VYRE_SOAK", 10'000));
+  for (uint32_t i = 0; i < dispatches; ++i) dispatch(i);
   EXPECT_EQ(entries_of("/proc/self/fd"), files);
   EXPECT_EQ(entries_of("/proc/self/task"), threads);
   EXPECT_EQ(backend->live_buffers(), buffers);
@@ -196,7 +199,7 @@ TEST(Soak, TenThousandDispatchesOfRandomSizes) {
 
 // Small ones that the caller runs alone, larger ones for which helpers come, and loops over the
 // grid.
-TEST(Soak, AHundredThousandDispatchesOnTheCores) {
+TEST(Soak, DispatchesOnTheCores) {
   if (*backend::why_no_cpu() != 0) GTEST_SKIP() << backend::why_no_cpu();
   const auto opened = run::Device::open("cpu", {.cache_directory = {}});
   ASSERT_TRUE(opened) << to_string(opened.error());
@@ -232,7 +235,8 @@ TEST(Soak, AHundredThousandDispatchesOnTheCores) {
   const size_t files = entries_of("/proc/self/fd");
   const size_t threads = entries_of("/proc/self/task");
   const int64_t pieces = heap_pieces();
-  for (uint32_t i = 0; i < 100'000; ++i) dispatch(i);
+  const auto dispatches = static_cast<uint32_t>(test::figure("VYRE_SOAK", 100'000));
+  for (uint32_t i = 0; i < dispatches; ++i) dispatch(i);
   EXPECT_EQ(entries_of("/proc/self/fd"), files);
   EXPECT_EQ(entries_of("/proc/self/task"), threads);
   if (kOwnHeap) {

@@ -244,10 +244,20 @@ constexpr std::array<uint64_t, 14> kWhole = {0,          1,          2,         
                                              7,          31,         32,         0x7fffffff,
                                              0x80000000, 0xffffffff, 0xfffffffe, 0x7fffffffffffffff,
                                              1ULL << 63, ~0ULL};
-constexpr std::array<uint32_t, 18> kFloats = {
-    0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40490fdb,
-    0x7f7fffff, 0xff7fffff, 0x00000001, 0x80000001, 0x00800000, 0x7f800000,
-    0xff800000, 0x7fc00000, 0x4b800000, 0x4f800000, 0xcf000000, 0x3dcccccd};
+// The last six are NaNs: a payload that f16 keeps, one that bf16 keeps too, one that neither does;
+// signalling and quiet.
+constexpr std::array<uint32_t, 24> kFloats = {
+    0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40490fdb, 0x7f7fffff, 0xff7fffff,
+    0x00000001, 0x80000001, 0x00800000, 0x7f800000, 0xff800000, 0x7fc00000, 0x4b800000, 0x4f800000,
+    0xcf000000, 0x3dcccccd, 0x7f802000, 0xffc06000, 0x7fa10000, 0xff810000, 0x7f800001, 0xffc01235};
+
+// With the payload of a NaN as it is: a conversion would make it quiet.
+uint64_t double_bits(uint32_t narrow) {
+  if ((narrow & 0x7fffffff) <= 0x7f800000)
+    return std::bit_cast<uint64_t>(static_cast<double>(std::bit_cast<float>(narrow)));
+  return (uint64_t{narrow >> 31} << 63) | (uint64_t{0x7ff} << 52) |
+         (uint64_t{narrow & 0x7fffff} << 29) | 5;
+}
 
 }  // namespace
 
@@ -259,10 +269,11 @@ std::vector<std::byte> Maker::input_bytes(Type element, uint32_t count) {
     if (type == Type::Bool) {
       bits = rnd_.below(2);
     } else if (is_float(type)) {
-      const float narrow = rnd_.one_in(2) ? std::bit_cast<float>(rnd_.pick(kFloats))
-                                          : static_cast<float>(rnd_.below(200)) * 0.25F - 20.0F;
-      bits = type == Type::F32 ? std::bit_cast<uint32_t>(narrow)
-                               : std::bit_cast<uint64_t>(static_cast<double>(narrow));
+      const uint32_t narrow =
+          rnd_.one_in(2)
+              ? rnd_.pick(kFloats)
+              : std::bit_cast<uint32_t>(static_cast<float>(rnd_.below(200)) * 0.25F - 20.0F);
+      bits = type == Type::F32 ? narrow : double_bits(narrow);
     } else {
       bits = rnd_.one_in(4) ? rnd_.pick(kWhole) : rnd_.below(rnd_.one_in(2) ? 8 : 100);
     }

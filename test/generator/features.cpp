@@ -12,6 +12,7 @@
 #include "generator/maker.hpp"
 #include "generator/reduce_tree.hpp"
 #include "vyre/check/check.hpp"
+#include "vyre/ir/evaluation.hpp"
 
 namespace vyre::generator {
 
@@ -34,7 +35,7 @@ static_assert(kExpressions.size() + 1 == std::variant_size_v<Expr>);
 
 // Shapes that the division of a program into segments has to survive, and some that are easy to get
 // wrong.
-constexpr std::array<std::string_view, 42> kShapes = {
+constexpr std::array<std::string_view, 45> kShapes = {
     "endless loop left by return",
     "uniform loop without barrier that ends lanes",
     "variable changed in a loop with a grid barrier",
@@ -77,6 +78,9 @@ constexpr std::array<std::string_view, 42> kShapes = {
     "loop at the end of its type",
     "loop whose step does not fit behind its end",
     "partial subgroup of many axes",
+    "store in a function that an operand may call",
+    "operand that may call inside another one",
+    "store under a loop in a function that an operand may call",
 };
 
 class Features {
@@ -366,8 +370,36 @@ class Features {
         shape("loop over a bound that the body changes");
   }
 
+  // Calls in an operand that may not be evaluated.
+  void lazy(const LazyOperand& lazy) {
+    const std::function<void(ExprId)> walk = [&](ExprId id) {
+      if (const auto* call = std::get_if<Call>(&p_[id])) lazy_call(p_[call->fn].body);
+      for_each_evaluated(p_, p_[id], walk, [&](const LazyOperand& inner) {
+        if (calls(inner.operand)) shape("operand that may call inside another one");
+        walk(inner.operand);
+      });
+    };
+    walk(lazy.operand);
+  }
+  [[nodiscard]] bool calls(ExprId id) const {
+    bool found = std::holds_alternative<Call>(p_[id]);
+    for_each_operand(p_, p_[id], [&](ExprId e) { found = found || calls(e); });
+    return found;
+  }
+  void lazy_call(Block body) {
+    for (const StmtId id : below(body)) {
+      const Stmt& s = p_[id];
+      if (std::holds_alternative<Store>(s)) shape("store in a function that an operand may call");
+      if (!std::holds_alternative<For>(s) && !std::holds_alternative<While>(s)) continue;
+      for_each_block(s, [&](Block b) {
+        if (holds<Store>(b)) shape("store under a loop in a function that an operand may call");
+      });
+    }
+  }
+
   void expression(ExprId id, StmtId at) {
     const Expr& e = p_[id];
+    if (const auto operand = lazy_operand(e)) lazy(*operand);
     add("expression {}", kExpressions[e.index()]);
     if (const auto* x = std::get_if<Unary>(&e)) add("unary {}", spelling_of(x->op));
     if (const auto* x = std::get_if<Binary>(&e)) add("operator {}", spelling_of(x->op));

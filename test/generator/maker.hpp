@@ -206,6 +206,12 @@ class Maker {
   void drop_uncalled();
   [[nodiscard]] bool callable(const FnInfo& fn) const;
 
+  // ---- lazy.cpp
+  ir::FnId storing_function(const Mem& like, Type value_type);
+  ExprId storing_call(size_t mem);
+  ExprId lazy_value(size_t mem, int depth);
+  bool lazy_statement();
+
   // ---- planted.cpp
   void plant();
   void plant_in_buffer(uint64_t shape);

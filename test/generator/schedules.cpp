@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "ir/scalar.hpp"
+#include "vyre/check/exact_nans.hpp"
 
 namespace vyre::generator {
 
@@ -67,6 +68,14 @@ std::string difference(const Program& program, const Result<oracle::Outcome>& a,
     const std::string second = said(b);
     return first == second ? "" : fmt::format("{} / {}", first, second);
   }
+  std::optional<std::vector<bool>> exact;  // found out when a NaN asks for it
+  const auto is_exact = [&](size_t buffer) {
+    if (!exact) {
+      const auto checked = check::check_valid(program);
+      exact = checked ? check::exact_nans(*checked) : std::vector<bool>(program.buffers.size());
+    }
+    return (*exact)[buffer];
+  };
   for (size_t i = 0; i < a->buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
     if (a->buffers[i] == b->buffers[i]) continue;
@@ -74,7 +83,8 @@ std::string difference(const Program& program, const Result<oracle::Outcome>& a,
     for (size_t k = 0; k * size < a->buffers[i].size(); ++k) {
       const Bits x = load_element(buffer.element, a->buffers[i].data() + k * size);
       const Bits y = load_element(buffer.element, b->buffers[i].data() + k * size);
-      if (x == y || (is_nan(buffer.element, x) && is_nan(buffer.element, y))) continue;
+      if (x == y) continue;
+      if (is_nan(buffer.element, x) && is_nan(buffer.element, y) && !is_exact(i)) continue;
       return fmt::format("{}[{}] is {:#x} / {:#x}", buffer.name, k, x, y);
     }
   }

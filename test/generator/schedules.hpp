@@ -20,8 +20,8 @@ Result<void> handle_resume(const ir::Program& program, std::span<const oracle::T
 Result<oracle::Outcome> run(const check::CheckedProgram& checked, const Generated& generated,
                             oracle::Options options);
 
-// What differs between two runs, in one line; empty if nothing does. NaNs of float buffers are all
-// equal.
+// What differs between two runs, in one line; empty if nothing does. NaNs of a buffer that
+// arithmetic may have reached are all equal (check::exact_nans).
 std::string difference(const ir::Program& program, const Result<oracle::Outcome>& a,
                        const Result<oracle::Outcome>& b);
 

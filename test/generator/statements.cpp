@@ -414,6 +414,8 @@ bool Maker::try_statement(uint64_t pick) {
     case 31:
     case 32: return call_statement();
     case 33: nested_statement(); return true;
+    case 34:
+    case 35: return lazy_statement();
     default: return false;
   }
 }
@@ -430,7 +432,7 @@ void Maker::statement() {
   if (trap_rich_ && rnd_.one_in(5) && (rnd_.one_in(3) ? return_statement() : trap_statement()))
     return;
   for (int tries = 0; tries < 6; ++tries)
-    if (try_statement(rnd_.below(34))) return;
+    if (try_statement(rnd_.below(36))) return;
   let_statement(true);
 }
 

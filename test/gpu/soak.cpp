@@ -30,6 +30,8 @@ constexpr std::array kChecks = {
     Check{"one_pipeline_twice", check_one_pipeline_twice},
     Check{"bounds", check_bounds},
     Check{"memory", check_memory},
+    Check{"leaks", check_leaks},
+    Check{"hang", check_hang},
 };
 
 bool holds(const Check& check, Soak& soak) {
@@ -65,7 +67,10 @@ int main(int argc, char** argv) {
   app.add_option("--only", only, "These checks")->delimiter(',');
   app.add_option("--seed", seed, "Of what is random (default 1)");
   app.add_flag("--smoke", soak.smoke, "A few of everything");
+  std::string child;
+  app.add_option("--child", child, "A process of a check")->group("");
   CLI11_PARSE(app, argc, argv);
+  if (!child.empty()) return run_child_of_check(device, child);
   soak.random.seed(seed);
 
   for (const std::string& name : only)

@@ -108,5 +108,15 @@ void check_two_pipelines(Soak& soak);
 void check_one_pipeline_twice(Soak& soak);
 void check_bounds(Soak& soak);
 void check_memory(Soak& soak);
+void check_hang(Soak& soak);
+void check_leaks(Soak& soak);
+
+// ---- processes of the checks
+
+// Runs this program again for one of them: its exit code, 8 if all was well, and what it wrote.
+std::pair<int, std::string> run_child(const std::string& id, const std::string& what);
+// In there; what to exit with.
+int run_child_of_check(const std::string& id, const std::string& kind);
+void leave_marks(const std::string& id);
 
 }  // namespace vyre::soak

@@ -19,8 +19,10 @@ namespace vyre::plan_test {
 using plan::Route;
 
 std::string to_string(const Way& way) {
-  if (!way.device_id.empty()) return way.device_id + (way.checked ? ", checked" : "");
-  return fmt::format("{}{}{}{}{}{}{}, {} {}", plan::name_of(way.route),
+  const std::string poison =
+      way.poison ? fmt::format(", poison {:#04x}", static_cast<unsigned>(*way.poison)) : "";
+  if (!way.device_id.empty()) return way.device_id + (way.checked ? ", checked" : "") + poison;
+  return fmt::format("{}{}{}{}{}{}{}, {} {}{}", plan::name_of(way.route),
                      !way.device                  ? ""
                      : way.device->whole_programs ? " by the driver, whole"
                      : way.device->device_loops   ? " by the driver, with device loops"
@@ -30,7 +32,7 @@ std::string to_string(const Way& way) {
                      way.together > 1 ? fmt::format(", {} together", way.together) : "",
                      way.turns > 0 ? fmt::format(", {} turns", way.turns) : "",
                      way.interleaved > 1 ? fmt::format(", {} interleaved", way.interleaved) : "",
-                     oracle::name_of(way.schedule), way.seed);
+                     oracle::name_of(way.schedule), way.seed, poison);
 }
 
 std::vector<Way> all_ways() {
@@ -106,6 +108,18 @@ std::vector<Way> device_ways(const std::string& id) {
   return {{.device_id = id}, {.device_id = id, .checked = true}};
 }
 
+std::vector<Way> poisoned(const std::vector<Way>& ways, std::byte pattern) {
+  std::vector<Way> all;
+  for (const Way& way : ways) {
+    all.push_back(way);
+    if (!way.device && way.device_id.empty()) continue;  // the interpreter of plans has no memory
+    all.back().poison = pattern;
+    all.push_back(way);
+    all.back().poison = ~pattern;
+  }
+  return all;
+}
+
 std::optional<Fault> find_fault(const check::CheckedProgram& checked,
                                 const std::vector<std::vector<std::byte>>& inputs,
                                 const std::optional<check::Axes>& grid,
@@ -121,8 +135,9 @@ std::optional<Fault> find_fault(const check::CheckedProgram& checked,
     options.seed = way.seed;
     options.grid = grid;
     options.checked = way.checked;
+    options.poison = way.poison;
     const run::Device* const registered =
-        way.device_id.empty() ? nullptr : &open_device(way.device_id);
+        way.device_id.empty() ? nullptr : &open_device(way.device_id, way.poison);
     if (registered != nullptr)
       options.subgroup_size = std::max(registered->info().capabilities.subgroup_size, 1U);
     const std::tuple key(way.schedule, way.seed, way.checked, options.subgroup_size);

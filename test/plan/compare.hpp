@@ -27,6 +27,7 @@ struct Way {
   uint32_t interleaved = 1;
   oracle::Schedule schedule = oracle::Schedule::Forward;
   uint64_t seed = 1;
+  std::optional<std::byte> poison = {};  // of a device: what memory holds that is not cleared
 };
 std::string to_string(const Way& way);
 // Every route, suspended lanes and workgroup phases, three schedules.
@@ -35,6 +36,8 @@ std::vector<Way> all_ways();
 std::vector<Way> driver_ways();
 // A device of the registry, plain and in checked mode.
 std::vector<Way> device_ways(const std::string& id);
+// Each way over a device with two patterns in memory that is not cleared, which differ in all bits.
+std::vector<Way> poisoned(const std::vector<Way>& ways, std::byte pattern);
 
 struct Fault {
   Way way;

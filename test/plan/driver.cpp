@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <utility>
+
+#include <unistd.h>
 
 #include "generator/schedules.hpp"
+#include "vyre/backend/cpu.hpp"
 #include "vyre/backend/reference.hpp"
 #include "vyre/device/registry.hpp"
 
@@ -26,21 +30,42 @@ run::Device open_device(const DriverDevice& device, const RunOptions& options) {
   reference.schedule = options.schedule;
   reference.seed = options.seed;
   reference.subgroup_size = options.subgroup_size;
-  return run::Device::over(*backend::open_reference(reference), {.cache_directory = {}});
+  // Nothing is compiled for it, so that wrong proofs can always be looked for.
+  constexpr std::byte kPoison{0xC3};
+  return run::Device::over(*backend::open_reference(reference),
+                           {.cache_directory = {}, .poison = options.poison.value_or(kPoison)});
 }
 
-const run::Device& open_device(const std::string& id) {
-  static std::map<std::string, run::Device> devices;
-  const auto found = devices.find(id);
+std::optional<backend::CpuCode> cpu_code_of(std::string_view id) {
+  if (id == "cpu:other_shapes") return backend::CpuCode::OtherShapes;
+  if (id == "cpu:called_functions") return backend::CpuCode::CalledFunctions;
+  if (id == "cpu:cheap") return backend::CpuCode::Cheap;
+  return std::nullopt;
+}
+
+const run::Device& open_device(const std::string& id, std::optional<std::byte> poison) {
+  static std::map<std::pair<std::string, std::optional<std::byte>>, run::Device> devices;
+  // Devices of a parent do not work in its child.
+  static pid_t process = ::getpid();
+  if (std::exchange(process, ::getpid()) != ::getpid()) devices.clear();
+  const auto found = devices.find({id, poison});
   if (found != devices.end()) return found->second;
   run::DeviceOptions options;
   options.cache_directory.clear();
-  auto device = run::Device::open(id, std::move(options));
+  options.poison = poison;
+  auto device = [&]() -> Result<run::Device> {
+    const auto code = cpu_code_of(id);
+    if (!code) return run::Device::open(id, std::move(options));
+    auto backend = backend::open_cpu({.code = *code});
+    if (!backend) return std::unexpected(std::move(backend.error()));
+    return run::Device::over(std::move(*backend), std::move(options));
+  }();
   if (!device) throw std::runtime_error(to_string(device.error()));
-  return devices.emplace(id, std::move(*device)).first->second;
+  return devices.emplace(std::pair(id, poison), std::move(*device)).first->second;
 }
 
 device::Capabilities capabilities_of(const std::string& id) {
+  if (const auto code = cpu_code_of(id)) return backend::cpu_info({.code = *code}).capabilities;
   for (const device::BackendRow& row : device::registry().registered_backends())
     for (const device::DeviceFacts& facts : row.enumerate())
       if (facts.id == id) return facts.capabilities;
@@ -92,6 +117,7 @@ class Driven {
     config.timeout = options_.timeout;
     config.grid = options_.grid;
     config.workgroup = options_.workgroup;
+    if (options_.ulp_budget != 0) config.ulp_budget = options_.ulp_budget;
     config.trap_handler = std::make_shared<const TrapHandler>(
         [this](std::span<const TrapReport> reports, HandlerBuffers& buffers) {
           return generator::handle_resume(source_.program, reports, buffers);

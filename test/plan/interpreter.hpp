@@ -28,6 +28,9 @@ struct RunOptions {
   std::optional<check::Axes> workgroup = {};  // instead of the program's; as in PlanOptions
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   uint64_t max_launches = 200'000;
+  // Of the driver: what memory holds that need not be cleared.
+  std::optional<std::byte> poison = {};
+  uint32_t ulp_budget = 0;  // of a device of the driver
 };
 
 // A dispatch, whether it ended well or not.

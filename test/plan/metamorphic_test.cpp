@@ -168,6 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Metamorphosis{"Renamed", renamed, 51000, false, 240, 60},
                       Metamorphosis{"RegionSplit", with_region_split, 52000, false, 120, 8},
                       Metamorphosis{"RegionAdded", with_region_added, 53000, false, 240, 55},
+                      Metamorphosis{"DeadCode", with_dead_code, 56000, false, 200, 50},
                       Metamorphosis{"BindingsPermuted", with_bindings_permuted, 54000, false, 240,
                                     60}),
     [](const auto& test) { return test.param.name; });

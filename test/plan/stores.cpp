@@ -38,9 +38,9 @@ class Writer {
         "  out     y    : {}[] @count({});\n"
         "  fn put(b : buffer {}[], i : u32, n : u32) {{ if i >= n {{ return; }} b[i] = i * 3 + 1; "
         "}}\n"
-        "{}}}\n",
+        "{}{}}}\n",
         flat_ ? "4" : "4, 2", flat_ ? pick({"size[0]", "len(x)", "12"}) : "size[0], size[1]",
-        element_, flat_ ? "size[0]" : "size[0] * size[1]", element_, body);
+        element_, flat_ ? "size[0]" : "size[0] * size[1]", element_, lazy_functions(), body);
     text::Parsed parsed = text::parse(text, "stores.vyre");
     if (parsed.diagnostics.has_errors())
       throw std::logic_error(text + render_text(parsed.diagnostics, {}));
@@ -110,6 +110,65 @@ class Writer {
     return fmt::format("let {0} = {1}; y[{0}] = {0} * 3 + 1;", name, at);
   }
 
+  // What the right operands of && and || call. `some` may leave before its store, `never` has a
+  // loop around it that need not run, and `twice` calls in operands of its own.
+  [[nodiscard]] std::string lazy_functions() const {
+    const std::string parameters = fmt::format("(b : buffer {}[], i : u32, n : u32)", element_);
+    return fmt::format(
+        "  fn all{0} -> bool {{ b[i] = i * 3 + 1; return i < n; }}\n"
+        "  fn some{0} -> bool {{ if i >= n {{ return true; }} b[i] = i * 3 + 1; return false; }}\n"
+        "  fn loop{0} -> bool {{ for k in 0 .. n {{ b[i] = i * 3 + 1; }} return i == 0; }}\n"
+        "  fn until{0} -> bool {{ var k = 0; while k < n {{ b[i] = i * 3 + 1; k += 1; }} "
+        "return k == 0; }}\n"
+        "  fn twice{0} -> bool {{ return i < n && (all(b, i, n) || some(b, i, n)); }}\n",
+        parameters);
+  }
+
+  // Calls that store, at places where they may not be evaluated.
+  std::string lazy(const std::string& at, uint32_t depth) {
+    const auto part = [&] {
+      if (depth != 0 && below(3) == 0) return "(" + lazy(at, depth - 1) + ")";
+      return "(" + condition() + ")";
+    };
+    const std::string call =
+        fmt::format("{}(y, {}, {})", pick({"all", "all", "some", "loop", "until", "twice"}), at,
+                    pick({"len(y)", "size[2]", "size[3]", "0", number()}));
+    const std::string op = pick({"&&", "||"});
+    switch (below(6)) {
+      case 0: return fmt::format("{} {} {}", call, op, part());  // evaluated, and perhaps the rest
+      case 1: return fmt::format("{} {} !{}", part(), op, call);
+      case 2: return fmt::format("{} {} ({} {} {})", part(), op, part(), pick({"&&", "||"}), call);
+      case 3: return fmt::format("select({} {} {}, {}, false)", part(), op, call, condition());
+      default: return fmt::format("{} {} {}", part(), op, call);
+    }
+  }
+
+  std::string lazy_statement() {
+    const std::string at = fmt::format("at{}", names_++);
+    const std::string let = fmt::format("let {} = {}; ", at, index());
+    const std::string value = lazy(at, 2);
+    const std::string name = fmt::format("c{}", names_++);
+    switch (below(6)) {
+      case 0: return fmt::format("{}if {} {{ }}", let, value);
+      case 1: return fmt::format("{}if {} {{ {} }}", let, value, store(index()));
+      case 2: return fmt::format("{}if {} {{ }} else {{ {} }}", let, value, store(index()));
+      case 3: return fmt::format("{}while {} {{ break; }}", let, value);
+      case 4:
+        return fmt::format("{0}for k{1} in 0 .. select({2}, size[3], 0) {{ {3} }}", let, names_++,
+                           value, store(at));
+      default: return fmt::format("{}let {} = {};", let, name, value);
+    }
+  }
+
+  // A loop that need not run.
+  std::string maybe_loop() {
+    const std::string k = fmt::format("k{}", names_++);
+    const std::string end = pick({"size[3]", "size[2]", "x[0]", "0", number()});
+    const std::string body = below(3) == 0 ? lazy_statement() : store(index());
+    if (below(2) == 0) return fmt::format("for {} in {} .. {} {{ {} }}", k, number(), end, body);
+    return fmt::format("var {0} = 0; while {0} < {1} {{ {2} {0} += 1; }}", k, end, body);
+  }
+
   std::string guarded(const std::string& body) {
     switch (below(4)) {
       case 0: return body;
@@ -145,7 +204,7 @@ class Writer {
 
   std::string statement() {
     std::string text;
-    switch (below(12)) {
+    switch (below(16)) {
       case 0: text = "barrier grid;"; break;
       case 1: text = fmt::format("if {} {{ return; }}", condition()); break;
       case 2:
@@ -160,6 +219,10 @@ class Writer {
                            guarded(store(index())));
         break;
       case 7: text = fmt::format("for k{} in 0 .. size[3] {{ barrier grid; }}", names_++); break;
+      case 8:
+      case 9: text = lazy_statement(); break;
+      case 10: text = maybe_loop(); break;
+      case 11: text = guarded(lazy_statement()); break;
       default: text = guarded(store(index())); break;
     }
     return "  " + text + "\n";

@@ -42,6 +42,7 @@ struct Arguments {
   bool one_schedule = false;
   bool driver = false;
   bool stores = false;
+  bool poison = false;
 };
 
 void print_steps(const plan::Steps& steps, int depth) {
@@ -87,14 +88,20 @@ void print_plan(const check::CheckedProgram& checked, const Way& way) {
   }
 }
 
+// Another one for each first seed.
+std::byte pattern_of(const Arguments& a) {
+  return std::byte(1 + (a.seed * 0x9E37'79B9'7F4A'7C15U >> 56) % 254);
+}
+
 std::vector<Way> ways_of(const Arguments& a) {
-  if (!a.device.empty()) return device_ways(a.device);
-  std::vector<Way> ways = a.driver ? driver_ways() : all_ways();
+  std::vector<Way> ways = !a.device.empty() ? device_ways(a.device)
+                          : a.driver        ? driver_ways()
+                                            : all_ways();
   std::erase_if(ways, [&](const Way& way) {
     return (!a.route.empty() && plan::name_of(way.route) != a.route) ||
            (a.one_schedule && way.schedule != oracle::Schedule::Forward);
   });
-  return ways;
+  return a.poison ? poisoned(ways, pattern_of(a)) : ways;
 }
 
 // A driver of GPUs that has been started does not survive a fork.
@@ -131,6 +138,7 @@ std::string arguments_text(const Arguments& a) {
   if (!a.route.empty()) text += " --route " + a.route;
   if (a.driver) text += " --driver";
   if (a.stores) text += " --stores";
+  if (a.poison) text += " --poison";
   if (!a.device.empty()) text += " --device " + a.device;
   return text;
 }
@@ -201,6 +209,8 @@ int main(int argc, char** argv) {
   app.add_flag("--reduce", a.reduce, "make what fails small");
   app.add_flag("--forward", a.one_schedule, "the forward schedule only");
   app.add_flag("--stores", a.stores, "programs that are about stores to an output");
+  app.add_flag("--poison", a.poison,
+               "on devices: twice, with two patterns in memory that is not cleared");
   app.add_flag("--driver", a.driver, "through the driver instead of the plan interpreter");
   app.add_option("--device", a.device, "on this device of the registry: cpu, cuda:1");
   CLI11_PARSE(app, argc, argv);

@@ -233,6 +233,62 @@ Variant with_region_added(const CheckedProgram& source, Random& random) {
   return std::nullopt;
 }
 
+namespace {
+
+std::optional<Stmt> dead_statement(Program& p, Random& random) {
+  switch (below(3, random)) {
+    case 0: return Stmt(Return{});
+    case 1: {
+      While endless;
+      endless.condition = p.add(Expr(BoolLiteral{true}));
+      endless.body = p.add_block(std::vector<StmtId>());
+      return Stmt(endless);
+    }
+    default: break;
+  }
+  const auto number = [&](uint64_t value) {
+    IntLiteral literal;
+    literal.magnitude = value;
+    return p.add(Expr(literal));
+  };
+  std::vector<uint32_t> buffers;
+  for (uint32_t i = 0; i < p.buffers.size(); ++i)
+    if (is_integer(p.buffers[i].element) && !is_storage(p.buffers[i].element)) buffers.push_back(i);
+  if (buffers.empty()) return std::nullopt;
+  Store store;
+  store.memory = Memory::of(BufferId{buffers[below(buffers.size(), random)]});
+  store.index = number(below(8, random));
+  store.value = number(below(100, random));
+  return Stmt(store);
+}
+
+}  // namespace
+
+Variant with_dead_code(const CheckedProgram& source, Random& random) {
+  const std::vector<Place> places = body_places(source.program);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Program changed = source.program;
+    const auto dead = dead_statement(changed, random);
+    if (!dead) continue;
+    const Place place = places[below(places.size(), random)];
+    std::vector<StmtId> items = items_at(changed, place);
+    IntLiteral far;
+    far.magnitude = 0xFFFF'FFF1;  // no test has so many lanes
+    Binary condition;
+    condition.op = BinaryOp::Eq;
+    condition.left = changed.add(Expr(BuiltinRef{Builtin::Gid, 0}));
+    condition.right = changed.add(Expr(far));
+    If branch;
+    branch.condition = changed.add(Expr(condition));
+    branch.then_block = changed.add_block(std::vector<StmtId>{changed.add(Stmt(*dead))});
+    const size_t at = below(items.size() + 1, random);
+    items.insert(items.begin() + static_cast<std::ptrdiff_t>(at), changed.add(Stmt(branch)));
+    set_items(changed, place, items);
+    if (Variant variant = checked(std::move(changed))) return variant;
+  }
+  return std::nullopt;
+}
+
 Variant with_bindings_permuted(const CheckedProgram& source, Random& random) {
   Program p = source.program;
   std::vector<uint64_t> numbers(p.buffers.size());

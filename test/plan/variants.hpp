@@ -23,6 +23,9 @@ Variant renamed(const check::CheckedProgram& source, Random& random);
 Variant with_region_split(const check::CheckedProgram& source, Random& random);
 // Some statements of a list get a region or a block of their own.
 Variant with_region_added(const check::CheckedProgram& source, Random& random);
+// A branch that no lane takes, which only the run can tell: a store, an endless loop or a return in
+// it.
+Variant with_dead_code(const check::CheckedProgram& source, Random& random);
 // Other numbers for the bindings.
 Variant with_bindings_permuted(const check::CheckedProgram& source, Random& random);
 

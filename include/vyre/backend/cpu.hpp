@@ -18,18 +18,20 @@ namespace vyre::backend {
 // So many consecutive lanes of a workgroup are one vector of the compiled code.
 inline constexpr uint32_t kCpuSubgroupSize = 32;
 
-inline constexpr std::string_view kOtherShapes = "other shapes";  // BackendInfo::architecture
+// Which code programs get. All but the first are for tests: the shapes that processors of the other
+// kind get, those with vectors of 512 bits or those without, since no machine has both; functions
+// that are called wherever they can be; and that with as little effort as for the largest programs.
+enum class CpuCode : uint8_t { Plain, OtherShapes, CalledFunctions, Cheap };
 
 struct CpuOptions {
   // Threads that run kernels, with the caller's. 0: as many as there are cores to use; more than
   // that are good for tests only.
   uint32_t workers = 0;
   std::chrono::nanoseconds spin = std::chrono::microseconds(80);  // of a helper, before it sleeps
-  uint64_t memory_limit = 0;              // of buffers; 0: most of what is available now
-  std::optional<std::byte> fresh_fill{};  // what new memory holds; nothing: anything
-  // Code of the shapes that processors of the other kind get, those with vectors of 512 bits or
-  // those without: for tests, since no machine has both.
-  bool other_shapes = false;
+  uint64_t memory_limit = 0;  // of buffers; 0: most of what is available now
+  // What new memory holds that need not be zeros; nothing: zeros, or what its owner left.
+  std::optional<std::byte> fresh_fill{};
+  CpuCode code = CpuCode::Plain;
 };
 
 // What open_cpu() would open.

@@ -33,7 +33,8 @@ struct NullOptions {
   uint64_t resident_groups = ~uint64_t{0};  // told for every entry, unless a function tells it
   std::function<uint64_t(const device::Entry&)> resident_of = {};
   uint64_t memory_limit = uint64_t{4} << 30;
-  std::byte fresh_fill{0xA5};  // what new memory holds
+  // What new memory holds that need not be zeros; nothing: zeros, or what its owner left.
+  std::optional<std::byte> fresh_fill{std::byte{0xA5}};
   bool record = true;
   // Stands for the kernels. Runs without locks, maybe on several threads at once.
   std::function<Result<void>(const NullLaunch&)> on_launch = {};
@@ -101,7 +102,7 @@ class NullBackend : public device::Backend {
   Result<device::Completion> work(const device::Submission& submission);
   void do_work(uint64_t up_to);
 
-  Result<device::Handle> do_allocate(uint64_t bytes, device::Memory kind) override;
+  Result<device::Allocated> do_allocate(const device::Allocation& wanted) override;
   void do_release(device::Handle handle) noexcept override;
   Result<void> do_transfer(std::span<const device::Transfer> transfers) override;
   Result<Loaded> do_load(const device::Artifact& artifact) override;

@@ -59,7 +59,8 @@ struct TraceEvent {
   std::vector<TraceArg> args = {};
 };
 
-// Collects events from any number of threads.
+// Collects events from any number of threads. In a child of fork() a trace of the parent is empty
+// and stays so.
 class Trace {
  public:
   static constexpr size_t kMaxEvents = 1'000'000;
@@ -102,6 +103,7 @@ class Trace {
 
   const std::chrono::steady_clock::time_point origin_;
   const size_t max_events_;
+  const uint32_t fork_epoch_;
   mutable std::mutex mutex_;
   std::vector<Recorded> events_;
   std::vector<Row> rows_;  // row r is shown as thread r + 1

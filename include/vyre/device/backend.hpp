@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "vyre/base/result.hpp"
+#include "vyre/device/allocation.hpp"
 #include "vyre/device/artifact.hpp"
 #include "vyre/device/capabilities.hpp"
 #include "vyre/device/steps.hpp"
@@ -40,12 +41,6 @@ struct BackendInfo {
   std::string architecture = {};
 };
 
-enum class Memory : uint8_t {
-  Device,
-  Staging,  // of the host, fast to transfer from
-  Control,  // the host may write it while work runs
-};
-
 class Buffer;
 class LoadedArtifact;
 
@@ -60,7 +55,9 @@ class Backend : public std::enable_shared_from_this<Backend> {
   [[nodiscard]] uint64_t instance() const { return instance_; }
   [[nodiscard]] uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  // DeviceOutOfMemory, LimitExceeded. The contents are unknown. 0 bytes are fine.
+  // DeviceOutOfMemory, LimitExceeded. Holds what is asked for and never another owner's bytes. 0
+  // bytes are fine.
+  Result<Buffer> allocate(const Allocation& wanted);
   Result<Buffer> allocate(uint64_t bytes, Memory kind = Memory::Device);
   Result<void> transfer(std::span<const Transfer> transfers);
   // Unsupported for a format the device does not take; CompileFailed.
@@ -73,6 +70,10 @@ class Backend : public std::enable_shared_from_this<Backend> {
   // Both at once, for work that nothing else is done beside.
   Result<Completion> run(const Submission& submission);
 
+  // In a child of fork(), for a device that was opened before it: its threads are in the parent,
+  // and its locks may be held for ever. Every call is PoisonedState, and nothing is released.
+  [[nodiscard]] bool is_of_parent() const;
+  [[nodiscard]] Result<void> check_process() const;
   // A lost device stays lost until recover(); every call gives the error of the loss.
   [[nodiscard]] bool is_lost() const { return lost_.load(std::memory_order_acquire); }
   [[nodiscard]] Result<void> check_usable() const;
@@ -83,9 +84,16 @@ class Backend : public std::enable_shared_from_this<Backend> {
   Result<void> recover();
   // How often this device was found lost, and how often it came back.
   [[nodiscard]] uint64_t losses() const { return losses_.load(std::memory_order_relaxed); }
+  // Bytes that allocations had to clear so far.
+  [[nodiscard]] uint64_t cleared_bytes() const {
+    return cleared_bytes_.load(std::memory_order_relaxed);
+  }
 
  protected:
   explicit Backend(BackendInfo info);
+  // The device is lost if the error says so; the error becomes that of the first loss. For a
+  // backend whose call returns something else than the loss it has found.
+  void note_loss(Error& error);
 
  private:
   friend class Buffer;
@@ -100,7 +108,9 @@ class Backend : public std::enable_shared_from_this<Backend> {
     Format native_format = Format::Program;
   };
 
-  virtual Result<Handle> do_allocate(uint64_t bytes, Memory kind) = 0;
+  // Fulfils what Allocation says of contents: memory that a driver or a pool gives again is taken
+  // for another owner's unless it is known to be the same one's.
+  virtual Result<Allocated> do_allocate(const Allocation& wanted) = 0;
   virtual void do_release(Handle handle) noexcept = 0;  // of memory or loaded code
   virtual Result<void> do_transfer(std::span<const Transfer> transfers) = 0;
   virtual Result<LoadedCode> do_load(const Artifact& artifact) = 0;
@@ -111,16 +121,17 @@ class Backend : public std::enable_shared_from_this<Backend> {
   // Frees everything; nothing of the old life is released afterwards.
   virtual Result<void> do_recover() = 0;
 
-  void note_loss(Error& error);
   void release(Handle handle, uint32_t generation) noexcept;
 
   BackendInfo info_;
   uint64_t instance_;
+  const uint32_t fork_epoch_;
   std::atomic<uint32_t> generation_ = 1;
   // Shared by calls, alone for recover().
   mutable std::shared_mutex life_;
   std::atomic<bool> lost_ = false;
   std::atomic<uint64_t> losses_ = 0;
+  std::atomic<uint64_t> cleared_bytes_ = 0;
   mutable std::mutex loss_mutex_;
   Error loss_;
   std::thread::id loss_seen_by_;  // none once it is described

@@ -64,8 +64,8 @@ class Buffer {
     Memory kind = Memory::Device;
     uint32_t generation = 0;
     std::atomic<uint32_t> uses = 0;
-    Owned(std::shared_ptr<Backend> b, Handle h, uint64_t n, Memory k, uint32_t g)
-        : backend(std::move(b)), handle(h), bytes(n), kind(k), generation(g) {}
+    Owned(std::shared_ptr<Backend> b, Handle h, const Allocation& wanted, uint32_t g)
+        : backend(std::move(b)), handle(h), bytes(wanted.bytes), kind(wanted.kind), generation(g) {}
     Owned(const Owned&) = delete;
     Owned& operator=(const Owned&) = delete;
     ~Owned();

@@ -60,7 +60,8 @@ enum class TelemetryKind : uint8_t { Counter, Gauge };
   X(DeviceLost,           device_lost,           Counter, "times that the device was lost")                       \
   X(Recoveries,           recoveries,            Counter, "times that the device was made anew")                  \
   X(Traps,                traps,                 Counter, "calls that ended in a trap")                           \
-  X(OutOfBounds,          out_of_bounds,         Counter, "reports of accesses out of bounds")
+  X(OutOfBounds,          out_of_bounds,         Counter, "reports of accesses out of bounds")                     \
+  X(ClearedBytes,         cleared_bytes,         Counter, "bytes cleared before other owners got them")
 // clang-format on
 
 enum class TelemetryField : uint8_t {

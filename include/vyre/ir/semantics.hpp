@@ -44,9 +44,10 @@
 // is contracted,
 //   reassociated or replaced by an approximation unless the caller allows some ULP. Subnormals are
 //   kept unless the device says otherwise. min and max ignore one NaN, min(-0, +0) = -0; round is
-//   half to even; sign(+-0) = +-0. The bits of a NaN made by arithmetic are unspecified; loads,
-//   stores, select, bitcast and copies keep all bits. Transcendental functions have one
-//   implementation, so they give the same bits everywhere. There is no float %.
+//   half to even; sign(+-0) = +-0. The bits of a NaN that arithmetic gives (every operator and
+//   function of floats, also unary minus, abs, min and max, and `as`) are unspecified; loads,
+//   stores, select, bitcast, shuffles, atomic exchange and copies keep all bits. Transcendental
+//   functions have one implementation, so they give the same bits everywhere. There is no float %.
 //
 // Conversions happen only where `as` stands. Integer to integer keeps the low bits (signed sources
 // extend their
@@ -54,8 +55,10 @@
 //   even; to bool is
 //   `!= 0`; bool to number is 0 or 1. bitcast<T>(x) reinterprets bits of the same width. Storage
 //   types exist in buffers only: loads widen (u8 u16 to u32, i8 i16 to i32, f16 bf16 to f32,
-//   exactly), stores keep the low bits or round to nearest even. A bool in a buffer takes 4 bytes;
-//   any nonzero word reads as true, stores write 0 or 1.
+//   exactly), stores keep the low bits or round to nearest even. A load of f16 or bf16 widens a NaN
+//   by shifting its payload, signalling or not; a store keeps its sign and the top bits of its
+//   payload, and sets the quiet bit if those are all zero: what is only loaded and stored keeps all
+//   bits. A bool in a buffer takes 4 bytes; any nonzero word reads as true, stores write 0 or 1.
 //
 // Types of literals. A literal without a suffix takes the type its place expects (destination,
 // declared type,

@@ -26,6 +26,7 @@
 #include "vyre/device/buffer.hpp"
 #include "vyre/device/telemetry.hpp"
 #include "vyre/pipeline/audit.hpp"
+#include "vyre/pipeline/compile_limits.hpp"
 #include "vyre/pipeline/disk_cache.hpp"
 #include "vyre/plan/plan.hpp"
 
@@ -96,6 +97,9 @@ struct CompilerOptions {
   uint64_t memory_bytes = uint64_t{256} << 20;
   std::shared_ptr<DiskCache> disk{};  // none: only memory
   std::string build_id{};             // empty: compiler_build_id()
+  // For tests: what memory inside of kernels holds that need not be cleared. Such code has keys of
+  // its own.
+  std::optional<std::byte> poison{};
 };
 
 class Compiler {
@@ -107,8 +111,10 @@ class Compiler {
     std::shared_ptr<const Variant> variant;
     CacheHit hit = CacheHit::Unknown;
   };
-  // Several threads that ask for one key at once compile it once.
-  Result<Found> get(const Source& source, const Policy& policy, Trace* trace = nullptr);
+  // Several threads that ask for one key at once compile it once. What stops the caller's thread
+  // (base/stop.hpp) stops this, by an exception.
+  Result<Found> get(const Source& source, const Policy& policy, Trace* trace = nullptr,
+                    const CompileLimits& limits = {});
 
   [[nodiscard]] CacheKey key(const Source& source, const Policy& policy) const;
   [[nodiscard]] std::string_view build_id() const { return options_.build_id; }
@@ -131,7 +137,13 @@ class Compiler {
 
   std::shared_ptr<const Variant> find_in_memory(const CacheKey& key);
   void keep(const std::shared_ptr<const Variant>& variant);
-  Result<Found> make(const Source& source, const Policy& policy, const CacheKey& key, Trace* trace);
+  struct Request;
+  Result<Found> make(const Request& request);
+  // Code from the disk, or else, where the cache is used, the right to make it.
+  bool find_code(const Request& request, device::Artifact& artifact, DiskCache::Lock& one_compiler);
+  Result<void> compile_code(const Request& request, const plan::Plan& plan,
+                            device::Artifact& artifact);
+  void store(const Request& request, const Variant& variant, const device::Artifact& artifact);
 
   std::shared_ptr<device::Backend> backend_;
   device::Telemetry& telemetry_;

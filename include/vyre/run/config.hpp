@@ -42,7 +42,7 @@ using ProgressFunction = std::function<void(uint64_t done, uint64_t of)>;
 #define VYRE_CONFIG_FIELDS(X)                                                                        \
   X(std::string,                             profile)             /* name of a set of tuning choices */ \
   X(uint32_t,                                ulp_budget)          /* 0: strict */                     \
-  X(std::chrono::nanoseconds,                timeout)             /* of the whole call; 0: none */    \
+  X(std::chrono::nanoseconds,                timeout)             /* of each whole call; 0: none */   \
   X(std::string,                             label)               /* for traces and errors */         \
   X(uint64_t,                                max_state_bytes)     /* saved across grid barriers */    \
   X(uint64_t,                                max_output_bytes)                                        \
@@ -54,6 +54,7 @@ using ProgressFunction = std::function<void(uint64_t done, uint64_t of)>;
   X(Choice,                                  persistent_thread)                                       \
   X(Cooperative,                             cooperative)                                             \
   X(bool,                                    checked)             /* out of bounds is an error */     \
+  X(bool,                                    untrusted)           /* limits for a hostile program */  \
   X(std::shared_ptr<const TrapHandler>,      trap_handler)                                            \
   X(uint32_t,                                queue)                                                   \
   X(device::Communicator*,                   communicator)        /* the ranks of a job */            \

@@ -204,6 +204,9 @@ struct DeviceOptions {
   std::string compiler_build_id{};               // empty: of this library
   Trace* trace = nullptr;                        // must outlive the device
   std::function<void(std::string_view)> warn{};  // about the cache; at most once
+  // For tests: what memory holds that nobody clears, because its contents are never read. Otherwise
+  // VYRE_POISON says it.
+  std::optional<std::byte> poison{};
 };
 
 class Device {
@@ -239,7 +242,10 @@ class Device {
                                          const DispatchConfig& config = {}) const;
 
   // ---- data that stays on the device
-  [[nodiscard]] Result<Buffer> allocate(uint64_t bytes) const;  // contents unknown
+  // Zeros, or on request uninitialised: anything but what pipelines, other devices, other handles
+  // of this device or other processes left there.
+  [[nodiscard]] Result<Buffer> allocate(uint64_t bytes,
+                                        device::Contents contents = device::Contents::Zeros) const;
   [[nodiscard]] Result<Buffer> upload(std::span<const std::byte> bytes) const;
   Result<void> write(const Buffer& buffer, std::span<const std::byte> bytes,
                      uint64_t offset = 0) const;

@@ -6,16 +6,20 @@
 #include <string_view>
 
 #include "vyre/base/result.hpp"
+#include "vyre/base/stop.hpp"
 #include "vyre/check/check.hpp"
 
 namespace vyre::run {
 
 // Parses and checks. InvalidProgram carries all diagnostics (render_text prints them); its message
-// and position are those of the first error. `file` is only a name, for positions.
+// and position are those of the first error. `file` is only a name, for positions. Timeout, with
+// the stage, if it is stopped.
 Result<check::CheckedProgram> parse_checked(std::string_view text,
-                                            std::string_view file = "<program>");
+                                            std::string_view file = "<program>",
+                                            const StopCondition& stop = {});
 // The same for a file that holds a text or an encoded program. InvalidArgument if it cannot be
 // read.
-Result<check::CheckedProgram> load_checked(const std::filesystem::path& path);
+Result<check::CheckedProgram> load_checked(const std::filesystem::path& path,
+                                           const StopCondition& stop = {});
 
 }  // namespace vyre::run

@@ -9,6 +9,8 @@
 
 #include <sys/mman.h>
 
+#include "base/free_memory.hpp"
+
 namespace vyre::backend::cpu {
 
 namespace {
@@ -32,27 +34,39 @@ BlockPool::~BlockPool() {
   trim_to(0);
 }
 
-std::byte* BlockPool::take(uint64_t bytes) noexcept {
-  if (bytes < kMapped) return static_cast<std::byte*>(::operator new(bytes, kAlign, std::nothrow));
-  if (bytes > kMostBytes) return nullptr;
-  const uint64_t size = class_bytes(bytes);
-  {
-    const std::scoped_lock lock(mutex_);
-    // The newest is the warmest.
-    const auto found = std::ranges::find(free_ | std::views::reverse, size, &Block::bytes);
-    if (found != free_.rend()) {
-      std::byte* const data = found->data;
-      free_.erase(std::next(found).base());
-      free_bytes_ -= size;
-      return data;
-    }
-  }
-  if (std::byte* const data = map(size)) return data;
-  trim();
-  return map(size);
+std::optional<BlockPool::Taken> BlockPool::take_kept(uint64_t bytes, uint64_t owner) noexcept {
+  const std::scoped_lock lock(mutex_);
+  // The newest is the warmest.
+  const auto own = std::ranges::find_if(free_ | std::views::reverse, [&](const Block& b) {
+    return owner != 0 && b.bytes == bytes && b.owner == owner;
+  });
+  const auto found =
+      own != free_.rend() ? std::next(own).base() : std::ranges::find(free_, bytes, &Block::bytes);
+  if (found == free_.end()) return std::nullopt;
+  const Taken taken{found->data, bytes, own != free_.rend() ? Held::Own : Held::Foreign};
+  free_.erase(found);
+  free_bytes_ -= bytes;
+  return taken;
 }
 
-void BlockPool::give(std::byte* block, uint64_t bytes) noexcept {
+BlockPool::Taken BlockPool::take(uint64_t bytes, uint64_t owner) noexcept {
+  if (bytes < kMapped) {
+    auto* const data = static_cast<std::byte*>(::operator new(bytes, kAlign, std::nothrow));
+    return {data, bytes, Held::Foreign};
+  }
+  if (bytes > kMostBytes) return {};
+  const uint64_t size = class_bytes(bytes);
+  if (const auto kept = take_kept(size, owner)) return *kept;
+  // A mapping costs nothing until it is used, and then it is too late to refuse it.
+  std::byte* data = may_grow_memory(size) ? map(size) : nullptr;
+  if (data == nullptr) {
+    trim();
+    data = may_grow_memory(size) ? map(size) : nullptr;
+  }
+  return {data, size, Held::Zeros};
+}
+
+void BlockPool::give(std::byte* block, uint64_t bytes, uint64_t owner) noexcept {
   if (bytes < kMapped) {
     ::operator delete(block, kAlign);
     return;
@@ -60,7 +74,7 @@ void BlockPool::give(std::byte* block, uint64_t bytes) noexcept {
   const uint64_t size = class_bytes(bytes);
   const std::scoped_lock lock(mutex_);
   try {
-    free_.push_back({block, size});
+    free_.push_back({block, size, owner});
   } catch (const std::bad_alloc&) {
     ::munmap(block, size);
     return;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "device/host_memory.hpp"
@@ -24,8 +25,10 @@ class BlockPool : public device::BlockSource {
   BlockPool& operator=(const BlockPool&) = delete;
   ~BlockPool() override;  // all blocks were given back
 
-  std::byte* take(uint64_t bytes) noexcept override;
-  void give(std::byte* block, uint64_t bytes) noexcept override;
+  // A block of its own, else the oldest of others, which may want their newer ones again; else a
+  // fresh one. The heap's blocks are always foreign.
+  Taken take(uint64_t bytes, uint64_t owner) noexcept override;
+  void give(std::byte* block, uint64_t bytes, uint64_t owner) noexcept override;
   void trim(uint64_t keep = 0) noexcept;
   [[nodiscard]] uint64_t kept_bytes() const;
 
@@ -37,7 +40,9 @@ class BlockPool : public device::BlockSource {
   struct Block {
     std::byte* data;
     uint64_t bytes;
+    uint64_t owner;
   };
+  std::optional<Taken> take_kept(uint64_t bytes, uint64_t owner) noexcept;
   static std::byte* map(uint64_t bytes) noexcept;
   void trim_to(uint64_t keep) noexcept;
 

@@ -12,6 +12,7 @@
 #include "backend/cpu/run.hpp"
 #include "backend/cpu/topology.hpp"
 #include "device/host_steps.hpp"
+#include "device/kernel.hpp"
 
 namespace vyre::backend {
 
@@ -53,8 +54,8 @@ class Cpu : public Backend {
   }
 
  private:
-  Result<Handle> do_allocate(uint64_t bytes, Memory kind) override {
-    return parts_.memory.allocate(bytes, kind, info());
+  Result<Allocated> do_allocate(const Allocation& wanted) override {
+    return parts_.memory.allocate(wanted, info());
   }
   void do_release(Handle handle) noexcept override {
     if (!parts_.memory.release(handle)) parts_.code.release(handle);
@@ -114,6 +115,20 @@ const char* why_no_cpu() {
   return kRunsObjects ? "" : "code is generated for x86-64 only";
 }
 
+namespace {
+
+std::string_view architecture_of(CpuCode code) {
+  switch (code) {
+    case CpuCode::Plain: return {};
+    case CpuCode::OtherShapes: return device::kOtherShapes;
+    case CpuCode::CalledFunctions: return device::kCalledFunctions;
+    case CpuCode::Cheap: return device::kCheapCode;
+  }
+  return {};
+}
+
+}  // namespace
+
 BackendInfo cpu_info(const CpuOptions& options) {
   Capabilities c;
   c.subgroup_ops = c.subgroup_shuffle = c.f16_storage = c.bf16_storage = c.storage_8bit =
@@ -144,7 +159,7 @@ BackendInfo cpu_info(const CpuOptions& options) {
           .capabilities = c,
           .profile = profile,
           .signature = fmt::format("x86_64 {}", machine.features),
-          .architecture = options.other_shapes ? std::string(kOtherShapes) : std::string()};
+          .architecture = std::string(architecture_of(options.code))};
 }
 
 Result<std::shared_ptr<Backend>> open_cpu(CpuOptions options) {

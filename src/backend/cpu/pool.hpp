@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that help a caller with one job after the other. The caller is worker 0 and starts at
-// once; helpers join when they can. Nobody waits for a helper that has not joined, so waking one is
-// never on the way of a job. One caller at a time has the helpers; others work alone meanwhile.
+// once; helpers join when they can. A job never waits for a helper that has not joined it, so
+// waking one does not delay the job. One caller at a time owns the helpers; others work alone
+// meanwhile. pool_protocol.hpp has the synchronisation.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +16,11 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "backend/cpu/pool_protocol.hpp"
+#include "backend/cpu/pool_system.hpp"
 #include "backend/cpu/processor.hpp"
 
 namespace vyre::backend::cpu {
-
-// Two lines: processors fetch them in pairs.
-inline constexpr size_t kLineBytes = 128;
 
 // Numbers 0 to total - 1, handed out in pieces. Each worker has a part of its own, the same one in
 // every job of one shape, so that data stays in its caches; it takes ever smaller pieces of it and
@@ -115,41 +115,47 @@ class Pool {
     // Before a helper sleeps; up to five times as long while jobs keep coming.
     std::chrono::nanoseconds spin = std::chrono::microseconds(80);
   };
-  // Waking a thread takes as long as this work, so less of it is not worth a call of the system.
+  // Waking a thread takes as long as this work, so less of it is not worth a system call.
   static constexpr uint64_t kWorthWaking = 100'000;
 
-  // Threads start when the first job wants them.
+  // Threads start with the first try_own().
   explicit Pool(Options options);
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-  // Nobody owns it any more.
+  // Without an owner. Ends the threads; in a child of fork() there are none.
   ~Pool();
 
   [[nodiscard]] uint32_t workers() const { return options_.workers; }
-  // Threads that are there.
+  // Threads that were started.
   [[nodiscard]] uint32_t helpers() const { return helpers_.load(std::memory_order_relaxed); }
-  // A worker that is there or waits for work, and does not sleep.
+  // Whether a worker executes a job or spins for the next one.
   [[nodiscard]] bool awake(uint32_t worker) const {
     if (worker == 0) return true;
     return worker <= helpers() && threads_[worker - 1].awake.load(std::memory_order_relaxed);
   }
-  // Calls of the system to wake somebody up.
-  [[nodiscard]] uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
+  // System calls that woke helpers.
+  [[nodiscard]] uint64_t wakes() const { return protocol_.wakes(); }
 
-  // The helpers are this caller's until disown(). False: somebody else's, or there are none, also
-  // in a child of fork(), where all threads but one are gone.
+  // The helpers are this caller's until disown(). False: another caller owns them, or there are
+  // none, also in a child of fork().
   bool try_own();
-  void disown();
+  void disown() { protocol_.disown(); }
 
-  // On each worker that takes part, at the same time; it returns when nothing is left to do.
+  // On each worker that takes part, at the same time; it returns when no work is left.
   using Body = void (*)(void* context, uint32_t worker);
-  // For the owner: body on this thread as worker 0 and on helpers that come in time, all done at
-  // the end. `work_ns` is what the job may take, so that nobody is woken up for a trifle.
+  // For the owner: runs the body on this thread as worker 0 and on helpers that join in time, and
+  // returns when all of them have left it. `work_ns`: how long the job may take. If the body forks,
+  // this returns in the child without the results of the helpers.
   void run(Body body, void* context, uint64_t work_ns);
 
  private:
+  struct Job {
+    Body body = nullptr;
+    void* context = nullptr;
+  };
+  using Protocol = PoolProtocol<ThreadSystem, Job>;
+  class Client;
   struct alignas(kLineBytes) Helper {
-    std::atomic<uint64_t> place = 0;  // the job it is in
     std::atomic<bool> awake = false;
     Pool* pool = nullptr;
     uint32_t worker = 0;
@@ -160,34 +166,22 @@ class Pool {
 
   static void* helper_main(void* helper);
   void start_helpers();
-  void help(uint32_t worker);
-  bool join(uint32_t worker, uint32_t& seen, bool woken);
-  void sleep(uint32_t worker, uint32_t seen);
   void wake_sleepers(uint64_t work_ns);
-  void wake_some();
   void keep_off(Helper& helper, pthread_t thread, int core);
-  void close();
 
   const Options options_;
-
-  // Generation of the job (upper half), whether it is open and whether the owner sleeps.
-  alignas(kLineBytes) std::atomic<uint64_t> state_ = 0;
-
-  alignas(kLineBytes) Body body_ = nullptr;  // of the open job
-  void* context_ = nullptr;
-  std::atomic<int> owner_core_ = -1;  // where the owner was when it asked for help
-  int kept_off_ = -1;                 // the core on which no helper is to wake up
-  uint64_t unwoken_ns_ = 0;           // work that was done while somebody slept
-  uint32_t fork_epoch_ = 0;
+  const uint32_t fork_epoch_;
+  Protocol protocol_;
+  // Written by the thread that starts the helpers, before they run.
   std::unique_ptr<Helper[]> threads_;
-  std::mutex placing_;  // of helpers on cores
-
-  alignas(kLineBytes) std::atomic<uint32_t> sleepers_ = 0;
+  std::unique_ptr<Protocol::Place[]> places_;
   std::atomic<uint32_t> helpers_ = 0;
-  std::atomic<int32_t> to_wake_ = 0;  // helpers that the job could still use
-  std::atomic<uint64_t> wakes_ = 0;
-  std::atomic<bool> owned_ = false;
-  std::atomic<bool> stopping_ = false;
+
+  std::atomic<int> owner_core_ = -1;  // where the owner was when it published its job
+  std::mutex placing_;                // of helpers on cores
+  // The owner's.
+  int kept_off_ = -1;        // the core that sleeping helpers were moved away from
+  uint64_t unwoken_ns_ = 0;  // work of jobs that ran while helpers slept
 };
 
 }  // namespace vyre::backend::cpu

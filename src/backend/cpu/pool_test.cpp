@@ -2,6 +2,7 @@
 #include "backend/cpu/pool.hpp"
 
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <numeric>
 #include <set>
@@ -220,6 +221,28 @@ TEST(Pool, TheThreadsEndWithIt) {
     pool.disown();
   }
   EXPECT_EQ(thread_names().size(), before);
+}
+
+// Pools that end while their helpers go to sleep, wake up or join. VYRE_SOAK_POOLS says how many.
+TEST(Pool, ManyEnd) {
+  const char* const text = std::getenv("VYRE_SOAK_POOLS");
+  const unsigned long count = text != nullptr ? std::strtoul(text, nullptr, 10) : 500;
+  uint32_t random = 1;
+  for (unsigned long i = 0; i < count; ++i) {
+    Pool pool({.workers = 2 + static_cast<uint32_t>(i % 3), .spin = 1us * (i % 7)});
+    ASSERT_TRUE(pool.try_own());
+    for (unsigned long job = 0; job < i % 4; ++job) {
+      Counting counting(64);
+      counting.chunks.reset(64, pool.workers(), 1, 4);
+      pool.run(&Counting::body, &counting, kBig);
+      counting.expect_all_once();
+    }
+    pool.disown();
+    random = random * 1664525 + 1013904223;
+    const auto until = std::chrono::steady_clock::now() + 1us * (random >> 27);
+    while (i % 2 == 0 && std::chrono::steady_clock::now() < until) {
+    }
+  }
 }
 
 #ifndef VYRE_NO_FORK

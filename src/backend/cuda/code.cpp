@@ -221,28 +221,26 @@ constexpr uint64_t kCompareBlocks = 1024;
 }  // namespace
 
 Module::~Module() {
-  if (handle_ == nullptr) return;
-  const Current current(*gpu_);
-  std::ignore = gpu_->driver.module_unload(handle_);
+  if (handle_ != nullptr) gpu_->deferred.module(handle_);
 }
 
-Result<LoadedModule> load_code(const Gpu& gpu, const Artifact& artifact) {
-  LoadedModule loaded;
-  if (artifact.format == Format::Ptx) {
-    auto cubin = Linker(gpu).run(artifact.code);
-    if (!cubin) return std::unexpected(std::move(cubin.error()));
-    loaded.cubin = std::move(*cubin);
-  }
+Result<std::vector<std::byte>> link_code(const Gpu& gpu, const Artifact& artifact) {
+  if (artifact.format != Format::Ptx) return std::vector<std::byte>();
+  return Linker(gpu).run(artifact.code);
+}
+
+Result<Code> load_code(const Gpu& gpu, const Artifact& artifact,
+                       std::span<const std::byte> linked) {
   const bool cached = artifact.format == Format::Cubin;
-  auto module = load_module(gpu, cached ? artifact.code : loaded.cubin, cached);
+  auto module = load_module(gpu, cached ? artifact.code : linked, cached);
   if (!module) return std::unexpected(std::move(module.error()));
-  loaded.code.module = std::move(*module);
+  Code code{.module = std::move(*module), .kernels = {}};
   for (size_t i = 0; i < artifact.entries.size(); ++i) {
-    auto kernel = kernel_of(gpu, loaded.code.module, artifact.entries[i], i);
+    auto kernel = kernel_of(gpu, code.module, artifact.entries[i], i);
     if (!kernel) return std::unexpected(std::move(kernel.error()));
-    loaded.code.kernels.push_back(std::move(*kernel));
+    code.kernels.push_back(std::move(*kernel));
   }
-  return loaded;
+  return code;
 }
 
 Result<FunctionHandle> OwnKernel::function() {
@@ -268,6 +266,12 @@ void OwnKernel::clear() noexcept {
 
 CompareKernel::CompareKernel(const Gpu& gpu)
     : gpu_(gpu), kernel_(gpu, kComparePtx, "vyre_compare") {}
+
+Result<void> CompareKernel::load() {
+  auto function = kernel_.function();
+  if (!function) return std::unexpected(std::move(function.error()));
+  return {};
+}
 
 Result<void> CompareKernel::launch(const CompareArgs& what, Work& work) {
   auto function = kernel_.function();

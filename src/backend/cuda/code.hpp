@@ -53,15 +53,15 @@ struct Code {
   std::vector<Kernel> kernels;  // by entry
 };
 
-struct LoadedModule {
-  Code code;
-  std::vector<std::byte> cubin;  // what PTX became; empty if it was one already
-};
+// What PTX becomes; empty if it is a binary already. CompileFailed, with what the driver's compiler
+// says. The context is current.
+Result<std::vector<std::byte>> link_code(const Gpu& gpu, const device::Artifact& artifact);
+// Only while no work is in flight (Flights::exclusive).
+Result<Code> load_code(const Gpu& gpu, const device::Artifact& artifact,
+                       std::span<const std::byte> linked);
 
-// CompileFailed, with what the driver's compiler says. The context is current.
-Result<LoadedModule> load_code(const Gpu& gpu, const device::Artifact& artifact);
-
-// A kernel of the backend itself, loaded when it is first needed.
+// A kernel of the backend itself. It is loaded at its first use, which is while no work is in
+// flight.
 class OwnKernel {
  public:
   OwnKernel(const Gpu& gpu, const char* ptx, const char* name)
@@ -99,6 +99,9 @@ class CompareKernel {
   // Stores 1 to the word at `differs` if any of the bytes differ. How to go through them is decided
   // here.
   Result<void> launch(const CompareArgs& what, Work& work);
+  // Before the first launch, while no work is in flight.
+  Result<void> load();
+  [[nodiscard]] bool is_loaded() const { return kernel_.is_loaded(); }
   void clear() noexcept { kernel_.clear(); }
 
  private:

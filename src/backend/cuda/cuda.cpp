@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vyre/backend/cuda.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -26,28 +27,57 @@ Error error(ErrorCode code, std::string message) {
   return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
 }
 
+// Devices of this process that use the primary context of a GPU.
+class ContextUse {
+ public:
+  ContextUse(const Driver& driver, DeviceNumber number) : gpu_(&driver, number) { count(1); }
+  ContextUse(const ContextUse&) = delete;
+  ContextUse& operator=(const ContextUse&) = delete;
+  ~ContextUse() { count(-1); }
+  [[nodiscard]] bool is_only() const { return count(0) == 1; }
+
+ private:
+  int count(int more) const {
+    static std::mutex g_mutex;
+    static auto& g_uses = *new std::map<std::pair<const Driver*, DeviceNumber>, int>;
+    const std::scoped_lock lock(g_mutex);
+    return g_uses[gpu_] += more;
+  }
+  std::pair<const Driver*, DeviceNumber> gpu_;
+};
+
 class Cuda : public Backend {
  public:
   Cuda(BackendInfo info, const Driver& driver, DeviceNumber number)
       : Backend(std::move(info)),
         gpu_{.driver = driver, .info = this->info(), .number = number},
-        parts_(gpu_) {}
-  ~Cuda() override { stop(); }
+        use_(driver, number),
+        parts_(gpu_) {
+    gpu_.watch = [this] { parts_.flights.watch(Clock::now()); };
+  }
+  ~Cuda() override;
 
-  // Takes the context and makes what every submission needs.
-  Result<void> start();
+  Result<void> open();
 
  private:
   struct Queue {
-    std::mutex mutex;  // of one submission after the other
+    std::timed_mutex mutex;  // of one submission after the other
     StreamHandle stream = nullptr;
+    Pace pace;
   };
 
-  // Frees everything and gives the context back.
+  // Takes the context and makes what every submission needs.
+  Result<void> start();
+  // Frees everything and gives the context back. Nothing of that if a kernel hangs.
   void stop() noexcept;
+  // A device that hangs is lost, whatever the call that found it so has returned.
+  void note_hang();
+  [[nodiscard]] Error still_runs() const;
   Result<Queue*> queue_of(uint32_t number);
+  Result<void> load_compare(const Submission& submission);
+  Result<Ticket> issue(const Submission& submission);
 
-  Result<Handle> do_allocate(uint64_t bytes, Memory kind) override;
+  Result<Allocated> do_allocate(const Allocation& wanted) override;
   void do_release(Handle handle) noexcept override;
   Result<void> do_transfer(std::span<const Transfer> transfers) override;
   Result<Loaded> do_load(const Artifact& artifact) override;
@@ -57,11 +87,33 @@ class Cuda : public Backend {
   Result<void> do_recover() override;
 
   Gpu gpu_;
+  ContextUse use_;
+  bool was_active_ = false;  // the primary context, before open()
   Parts parts_;
   StreamHandle transfers_ = nullptr;
   std::mutex queues_mutex_;
   std::map<uint32_t, std::unique_ptr<Queue>> queues_;
 };
+
+Result<void> Cuda::open() {
+  unsigned flags = 0;
+  int active = 0;
+  if (auto ok = gpu_.check(gpu_.driver.context_state(gpu_.number, &flags, &active),
+                           "looking at the context");
+      !ok)
+    return ok;
+  was_active_ = active != 0;
+  if (was_active_ && still_hangs(gpu_.driver, gpu_.number)) return std::unexpected(still_runs());
+  return start();
+}
+
+Cuda::~Cuda() {
+  stop();
+  if (!gpu_.hung) return;
+  std::vector<StreamHandle> streams;
+  for (const auto& [number, queue] : queues_) streams.push_back(queue->stream);
+  remember_hung(gpu_, std::move(streams));
+}
 
 Result<void> Cuda::start() {
   if (auto ok =
@@ -81,8 +133,14 @@ void Cuda::stop() noexcept {
   if (gpu_.context == nullptr) return;
   {
     const Current current(gpu_);
-    parts_.flights.close();
-    for (auto& [number, queue] : queues_) std::ignore = gpu_.driver.stream_destroy(queue->stream);
+    if (gpu_.hung && parts_.flights.has_ended()) gpu_.hung = false;
+    if (!gpu_.hung) parts_.flights.close();
+    if (gpu_.hung) return;
+    for (auto& [number, queue] : queues_) {
+      for (EventHandle event : queue->pace.events)
+        if (event != nullptr) std::ignore = gpu_.driver.event_destroy(event);
+      std::ignore = gpu_.driver.stream_destroy(queue->stream);
+    }
     queues_.clear();
     if (transfers_ != nullptr)
       std::ignore = gpu_.driver.stream_destroy(std::exchange(transfers_, nullptr));
@@ -91,6 +149,7 @@ void Cuda::stop() noexcept {
     parts_.moves.clear();
     parts_.code.clear();
     parts_.memory.close();
+    gpu_.deferred.run(gpu_.driver);
   }
   std::ignore = gpu_.driver.context_release(gpu_.number);
   gpu_.context = nullptr;
@@ -107,22 +166,34 @@ Result<Cuda::Queue*> Cuda::queue_of(uint32_t number) {
   return queues_.emplace(number, std::move(queue)).first->second.get();
 }
 
-Result<Handle> Cuda::do_allocate(uint64_t bytes, Memory kind) {
+Result<Allocated> Cuda::do_allocate(const Allocation& wanted) {
   const Current current(gpu_);
   if (auto ok = current.check(); !ok) return std::unexpected(std::move(ok.error()));
-  return parts_.memory.allocate(bytes, kind);
+  auto allocated = parts_.memory.allocate(wanted);
+  if (!allocated) parts_.flights.free_deferred();
+  note_hang();
+  return allocated;
 }
 
 void Cuda::do_release(Handle handle) noexcept {
+  if (gpu_.hung) return;  // a kernel may use it
   const Current current(gpu_);
-  const auto block = parts_.memory.take(handle);
-  if (!block) {
+  if (const auto block = parts_.memory.take(handle))
+    parts_.memory.free(*block);
+  else
     parts_.code.release(handle);
-    return;
+  parts_.flights.free_deferred();
+  note_hang();
+}
+
+void Cuda::note_hang() {
+  if (!gpu_.hung || is_lost()) return;
+  try {
+    Error loss = parts_.flights.loss();
+    note_loss(loss);
+  } catch (const std::bad_alloc&) {
+    return;  // the next call finds it
   }
-  // The driver would wait without a look at time limits.
-  if (parts_.memory.waits(*block)) parts_.flights.settle();
-  parts_.memory.free(*block);
 }
 
 Result<void> Cuda::do_transfer(std::span<const Transfer> transfers) {
@@ -155,33 +226,61 @@ Result<void> Cuda::do_transfer(std::span<const Transfer> transfers) {
 Result<Backend::Loaded> Cuda::do_load(const Artifact& artifact) {
   const Current current(gpu_);
   if (auto ok = current.check(); !ok) return std::unexpected(std::move(ok.error()));
-  auto code = load_code(gpu_, artifact);
+  auto linked = link_code(gpu_, artifact);
+  if (!linked) return std::unexpected(std::move(linked.error()));
+  const auto moment = parts_.flights.exclusive();
+  if (!moment) return std::unexpected(moment.error());
+  auto code = load_code(gpu_, artifact, *linked);
   if (!code) return std::unexpected(std::move(code.error()));
   Loaded loaded{.handle = parts_.memory.new_handle(),
                 .max_resident_groups = {},
-                .native = std::move(code->cubin),
+                .native = std::move(*linked),
                 .native_format = Format::Cubin};
-  for (const Kernel& kernel : code->code.kernels)
+  for (const Kernel& kernel : code->kernels)
     loaded.max_resident_groups.push_back(kernel.resident_groups);
-  parts_.code.add(loaded.handle, std::move(code->code));
+  parts_.code.add(loaded.handle, std::move(*code));
   return loaded;
 }
 
+// A kernel cannot be loaded behind work that is in flight.
+Result<void> Cuda::load_compare(const Submission& submission) {
+  if (parts_.compare.is_loaded() || std::ranges::none_of(submission.steps, [](const Step& step) {
+        return std::holds_alternative<Compare>(step);
+      }))
+    return {};
+  const auto moment = parts_.flights.exclusive();
+  if (!moment) return std::unexpected(moment.error());
+  return parts_.compare.load();
+}
+
 Result<Ticket> Cuda::do_submit(const Submission& submission) {
-  const auto begin = Clock::now();
   const Current current(gpu_);
   if (auto ok = current.check(); !ok) return std::unexpected(std::move(ok.error()));
+  auto ticket = issue(submission);
+  note_hang();
+  return ticket;
+}
+
+Result<Ticket> Cuda::issue(const Submission& submission) {
+  constexpr std::chrono::milliseconds kLook{1};
+  const auto begin = Clock::now();
+  if (auto ok = load_compare(submission); !ok) return std::unexpected(std::move(ok.error()));
   auto queue = queue_of(submission.queue);
   if (!queue) return std::unexpected(std::move(queue.error()));
-  auto flight = parts_.flights.begin(submission);
-  if (!flight) return std::unexpected(std::move(flight.error()));
-  const std::scoped_lock lock((*queue)->mutex);
   const StreamHandle stream = (*queue)->stream;
+  auto flight = parts_.flights.begin(submission, stream);
+  if (!flight) return std::unexpected(std::move(flight.error()));
+  std::unique_lock lock((*queue)->mutex, std::defer_lock);
+  // Who has it may lead a loop.
+  while (!lock.try_lock_for(kLook) && !parts_.flights.look_at(**flight)) {
+  }
   try {
-    if (auto ok = parts_.flights.after(stream, submission.after); !ok)
+    if (!lock.owns_lock())
+      (*flight)->error = parts_.flights.stopped_before(**flight);
+    else if (auto ok = parts_.flights.after(**flight, submission.after); !ok)
       (*flight)->error = std::move(ok.error());
     else
-      Run(parts_, **flight, stream, submission).run();
+      Run(parts_, **flight, (*queue)->pace, submission).run();
   } catch (const std::bad_alloc&) {
     (*flight)->error = error(ErrorCode::HostOutOfMemory,
                              "the host has no memory left to run this dispatch. Fix: use smaller "
@@ -190,8 +289,9 @@ Result<Ticket> Cuda::do_submit(const Submission& submission) {
   const Ticket ticket = (*flight)->ticket;
   (*flight)->completion.timings.enqueue_ns = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
-  parts_.flights.submitted(**flight, stream);
+  parts_.flights.submitted(**flight);
   // A device that is lost is told at once; what else goes wrong in the work, by wait.
+  if (gpu_.hung) return std::unexpected(parts_.flights.hung_error(**flight));
   if ((*flight)->error && (*flight)->error->code == ErrorCode::DeviceLost) {
     Error lost = std::move(*(*flight)->error);
     parts_.flights.drop(**flight);
@@ -203,7 +303,10 @@ Result<Ticket> Cuda::do_submit(const Submission& submission) {
 Result<Completion> Cuda::do_wait(Ticket ticket, Deadline deadline) {
   const Current current(gpu_);
   if (auto ok = current.check(); !ok) return std::unexpected(std::move(ok.error()));
-  return parts_.flights.wait(ticket, deadline);
+  auto done = parts_.flights.wait(ticket, deadline);
+  parts_.flights.free_deferred();
+  note_hang();
+  return done;
 }
 
 bool Cuda::do_is_done(Ticket ticket) {
@@ -211,18 +314,38 @@ bool Cuda::do_is_done(Ticket ticket) {
   return !current.check() || parts_.flights.is_done(ticket);
 }
 
-// Resetting the primary context takes with it what anybody else in this process has in it.
+Error Cuda::still_runs() const {
+  const DeviceMemory::Sum kept = parts_.memory.sum();
+  return error(
+      ErrorCode::DeviceLost,
+      fmt::format("a kernel that did not end still runs on device `{}`{}. Fix: restart the "
+                  "process",
+                  info().id,
+                  kept.buffers == 0
+                      ? ""
+                      : fmt::format(", and {} buffers of {} bytes that it may use are kept",
+                                    kept.buffers, kept.bytes)));
+}
+
+// A reset of the primary context takes with it what everybody else in this process has in it: only
+// a context that nobody had before is reset. Without a reset the device comes back if the context
+// is sound, as it is after a kernel that has ended late.
 Result<void> Cuda::do_recover() {
   stop();
-  auto started = gpu_.check(gpu_.driver.context_reset(gpu_.number), "resetting the context");
+  if (gpu_.hung) return std::unexpected(still_runs());
+  const bool shared = was_active_ || !use_.is_only();
+  Result<void> started;
+  if (!shared)
+    started = gpu_.check(gpu_.driver.context_reset(gpu_.number), "resetting the context");
   if (started) started = start();
   if (started) return started;
   stop();
   const std::string& why = started.error().message;
-  return std::unexpected(
-      error(ErrorCode::Unavailable,
-            fmt::format("device `{}` does not come back: {}. Fix: restart the process", info().id,
-                        why.substr(0, why.find(". Fix: ")))));
+  return std::unexpected(error(
+      shared ? ErrorCode::DeviceLost : ErrorCode::Unavailable,
+      fmt::format("device `{}` does not come back: {}{}. Fix: restart the process", info().id,
+                  why.substr(0, why.find(". Fix: ")),
+                  shared ? "; others in this process use its context, so it is not reset" : "")));
 }
 
 }  // namespace
@@ -244,7 +367,7 @@ Result<std::shared_ptr<Backend>> open_cuda(uint32_t index) {
   if (const Outcome got = (*driver)->device_get(&number, static_cast<int>(index)); !got.ok())
     return no(describe(**driver, got));
   auto device = std::make_shared<Cuda>(std::move(devices[index].info), **driver, number);
-  if (auto ok = device->start(); !ok) return std::unexpected(std::move(ok.error()));
+  if (auto ok = device->open(); !ok) return std::unexpected(std::move(ok.error()));
   return device;
 }
 

@@ -86,6 +86,38 @@ TEST_F(CudaTest, DevicesWithoutPoolsAllocateFromTheDriver) {
   EXPECT_EQ(fake_cuda().live().memory, 0u);
 }
 
+// Neither the driver nor its pools say whose memory it was.
+TEST_F(CudaTest, MemoryIsClearedUnlessItIsOverwritten) {
+  for (const int pools : {1, 0}) {
+    SCOPED_TRACE(pools);
+    cuda::FakeSettings settings;
+    settings.attributes[115] = pools;
+    fake_cuda().reset(settings);
+    open();
+    for (const Memory kind : {Memory::Device, Memory::Staging, Memory::Control}) {
+      const uint64_t before = device_->cleared_bytes();
+      buffers_.clear();
+      buffers_.push_back(*device_->allocate({.bytes = 100, .kind = kind, .owner = 7}));
+      EXPECT_THAT(read(0), Each(0u));
+      EXPECT_EQ(device_->cleared_bytes(), before + 112);
+      buffers_.clear();
+      buffers_.push_back(
+          *device_->allocate({.bytes = 100, .kind = kind, .owner = 7, .overwritten = true}));
+      EXPECT_THAT(read(0), Each(0xA5A5A5A5u));
+      EXPECT_EQ(device_->cleared_bytes(), before + 112);
+    }
+    buffers_.clear();
+    // What cannot be cleared is not handed out.
+    fake_cuda().fail("cuMemsetD8Async", 0, 2);
+    const uint64_t live = fake_cuda().live().memory;
+    EXPECT_FALSE(device_->allocate(100));
+    // A pool frees in the order of its stream.
+    for (int i = 0; i < 5000 && fake_cuda().live().memory != live; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(fake_cuda().live().memory, live);
+  }
+}
+
 TEST_F(CudaTest, TransfersOutsideABufferAreRefused) {
   open();
   const Buffer a = *device_->allocate(8);

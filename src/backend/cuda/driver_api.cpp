@@ -9,6 +9,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "base/fork.hpp"
+
 namespace vyre::backend::cuda {
 
 namespace {
@@ -93,6 +95,11 @@ std::string_view fix_of(ErrorCode code) {
 }  // namespace
 
 std::expected<const Driver*, std::string> find_driver() {
+  static const uint32_t kForkEpoch = base::fork_epoch();
+  if (base::is_forked_since(kForkEpoch))
+    return std::unexpected(
+        "the NVIDIA driver does not work in a child of the process that has "
+        "loaded it; open the device in a process that was started anew");
   static std::mutex g_mutex;
   // Never destroyed: devices may be closed when the program ends.
   static auto& g_drivers = *new std::map<std::string, LoadedDriver>;

@@ -163,10 +163,10 @@ inline constexpr int kCaptureRelaxed = 2;
   X(device_attribute, "cuDeviceGetAttribute", int*, DeviceAttribute, DeviceNumber)                   \
   X(context_retain, "cuDevicePrimaryCtxRetain", ContextHandle*, DeviceNumber)                        \
   X(context_release, "cuDevicePrimaryCtxRelease_v2", DeviceNumber)                                   \
+  X(context_state, "cuDevicePrimaryCtxGetState", DeviceNumber, unsigned*, int*)                      \
   X(context_reset, "cuDevicePrimaryCtxReset_v2", DeviceNumber)                                       \
   X(context_push, "cuCtxPushCurrent_v2", ContextHandle)                                              \
   X(context_pop, "cuCtxPopCurrent_v2", ContextHandle*)                                               \
-  X(context_synchronize, "cuCtxSynchronize")                                                         \
   X(memory_info, "cuMemGetInfo_v2", size_t*, size_t*)                                                \
   X(memory_allocate, "cuMemAlloc_v2", DeviceAddress*, size_t)                                        \
   X(memory_free, "cuMemFree_v2", DeviceAddress)                                                      \
@@ -201,6 +201,7 @@ inline constexpr int kCaptureRelaxed = 2;
   X(stream_create, "cuStreamCreate", StreamHandle*, unsigned)                                        \
   X(stream_destroy, "cuStreamDestroy_v2", StreamHandle)                                              \
   X(stream_synchronize, "cuStreamSynchronize", StreamHandle)                                         \
+  X(stream_query, "cuStreamQuery", StreamHandle)                                                     \
   X(stream_wait, "cuStreamWaitEvent", StreamHandle, EventHandle, unsigned)                           \
   X(capture_begin, "cuStreamBeginCapture_v2", StreamHandle, int)                                     \
   X(capture_end, "cuStreamEndCapture", StreamHandle, GraphHandle*)                                   \
@@ -250,6 +251,11 @@ inline constexpr const char* kDriverLibrary = "libcuda.so.1";
 inline constexpr const char* kDriverVariable = "VYRE_CUDA_LIBRARY";
 // How many multiprocessors are used for what has to be there at once. For tests.
 inline constexpr const char* kUnitsVariable = "VYRE_CUDA_UNITS";
+// How many milliseconds a kernel may go on after it was told to stop. For tools under which kernels
+// take longer than on a GPU.
+inline constexpr const char* kGraceVariable = "VYRE_CUDA_GRACE_MS";
+// How long a submission waits for a moment without work to make a graph in.
+inline constexpr const char* kMomentVariable = "VYRE_CUDA_MOMENT_MS";
 
 // The driver of this process. Each library is loaded once and stays. If there is none, or one
 // without a function of the table: why. Any thread may call it.

@@ -130,6 +130,7 @@ class CudaTest : public testing::Test {
   }
   void open() {
     close();
+    ::setenv("VYRE_CUDA_MOMENT_MS", "500", 0);
     auto device = open_cuda();
     ASSERT_TRUE(device) << device.error().message;
     device_ = std::move(*device);

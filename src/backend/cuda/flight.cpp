@@ -3,25 +3,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 #include <tuple>
 #include <utility>
 
 namespace vyre::backend::cuda {
 
 using namespace device;
-using namespace std::chrono_literals;
 
 namespace {
 
-// A short kernel is over before a sleep would be.
-constexpr auto kSpin = 4ms;
-constexpr auto kLook = 20us;  // between two looks at the time limits
-constexpr auto kAsk = 5us;    // between two questions for an event where there is a mark
-constexpr auto kShortSleep = 20us;
-constexpr auto kLongSleep = 500us;
 constexpr uint64_t kStagingAlign = 16;
-constexpr unsigned kSlotBits = 24;  // of a ticket
 
 }  // namespace
 
@@ -57,16 +48,29 @@ Flights::Mark Flights::mark(const Flight& flight) const {
 void Flights::close() noexcept {
   {
     const std::scoped_lock lock(mutex_);
-    for (const auto& flight : flights_)
-      if (flight->ticket != Ticket{}) stop(*flight, Flight::End::Cancelled);
+    for (const auto& flight : flights_) {
+      if (flight->ticket == Ticket{}) continue;
+      flight->cancel = nullptr;  // it may be gone
+      stop(*flight, Flight::End::Cancelled);
+    }
   }
-  std::ignore = gpu_.driver.context_synchronize();
+  // What is told to stop is abandoned after a while; work that cannot be told to ends here.
+  if (!settle(Clock::now() + 2 * grace_) && !gpu_.hung) {
+    const std::scoped_lock lock(mutex_);
+    const auto running = std::ranges::find_if(flights_, [&](const std::unique_ptr<Flight>& flight) {
+      return flight->ticket != Ticket{} && runs(*flight);
+    });
+    if (running != flights_.end()) abandon(**running);
+  }
+  if (gpu_.hung) return;
   for (const auto& flight : flights_) destroy(*flight);
   replays_.clear();
   flights_.clear();
+  gpu_.in_flight = 0;
   forms_ = {};
   wholes_ = {};
-  if (zeros_ != nullptr) std::ignore = gpu_.driver.host_free(zeros_);
+  loss_ = {};
+  if (zeros_ != nullptr) gpu_.deferred.pinned(zeros_, kAreaBytes);
   if (control_stream_ != nullptr) std::ignore = gpu_.driver.stream_destroy(control_stream_);
   zeros_ = nullptr;
   control_stream_ = nullptr;
@@ -91,9 +95,9 @@ void Flights::destroy(Flight& flight) noexcept {
   for (EventHandle* event : {&flight.done, &flight.cleared})
     if (*event != nullptr) std::ignore = gpu_.driver.event_destroy(std::exchange(*event, nullptr));
   for (EventHandle timer : flight.timers) std::ignore = gpu_.driver.event_destroy(timer);
-  for (const DeviceAddress area : flight.areas) std::ignore = gpu_.driver.memory_free(area);
+  for (const DeviceAddress area : flight.areas) gpu_.deferred.memory(area, kAreaBytes);
   if (flight.staging != nullptr)
-    std::ignore = gpu_.driver.host_free(std::exchange(flight.staging, nullptr));
+    gpu_.deferred.pinned(std::exchange(flight.staging, nullptr), kStagingBytes);
   flight.timers.clear();
   flight.areas.clear();
   flight.used_controls = 0;
@@ -158,11 +162,16 @@ Flight& Flights::take(const Submission& submission) {
   return **free;
 }
 
-Result<Flight*> Flights::begin(const Submission& submission) {
+Result<Flight*> Flights::begin(const Submission& submission, StreamHandle stream) {
   Flight* flight = nullptr;
   {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (exclusive_ || wanting_ != 0 || gpu_.hung) [[unlikely]]
+      if (auto ok = await_entry(lock, submission); !ok)
+        return std::unexpected(std::move(ok.error()));
     flight = &take(submission);
+    ++issuing_;
+    flight->stream = stream;
     flight->deadline = submission.deadline;
     flight->cancel = submission.cancel;
     flight->failed_step = submission.failed_step;
@@ -170,6 +179,7 @@ Result<Flight*> Flights::begin(const Submission& submission) {
     flight->checked = submission.checked || (flight->replay && flight->replay->may_stop);
     flight->steps = static_cast<uint32_t>(submission.steps.size());
     flight->ticket = {next_ticket_++ << kSlotBits | flight->slot};
+    ++gpu_.in_flight;
     if (flight->replay) flight->replay->used = flight->ticket.value;
   }
   auto ready = make(*flight);
@@ -178,18 +188,21 @@ Result<Flight*> Flights::begin(const Submission& submission) {
   if (ready && flight->timing) ready = start_clock(*flight);
   if (ready) return flight;
   retire(*flight, false);
+  const std::scoped_lock lock(mutex_);
+  --issuing_;
   return std::unexpected(std::move(ready.error()));
 }
 
-Result<void> Flights::after(StreamHandle stream, std::span<const Ticket> tickets) {
+Result<void> Flights::after(Flight& flight, std::span<const Ticket> tickets) {
   // Under the lock, so that nobody takes the event for another submission meanwhile.
   const std::scoped_lock lock(mutex_);
+  flight.after.assign(tickets.begin(), tickets.end());
   for (const Ticket ticket : tickets) {
     const Flight* const other = find(ticket);
     if (other == nullptr) continue;
     if (other->submitted) {
-      if (auto ok =
-              gpu_.check(gpu_.driver.stream_wait(stream, other->done, 0), "waiting for other work");
+      if (auto ok = gpu_.check(gpu_.driver.stream_wait(flight.stream, other->done, 0),
+                               "waiting for other work");
           !ok)
         return ok;
     } else if (other->end.load(std::memory_order_relaxed) != Flight::End::Over && other->error) {
@@ -209,7 +222,7 @@ Result<void> Flights::add_area(Flight& flight) {
   if (cleared)
     cleared = gpu_.check(gpu_.driver.event_record(flight.cleared, control_stream_), kDoing);
   if (!cleared) {
-    std::ignore = gpu_.driver.memory_free(area);
+    gpu_.deferred.memory(area, kAreaBytes);
     return cleared;
   }
   flight.clearing = true;
@@ -324,12 +337,12 @@ Result<bool> Flights::reach(Flight& flight, StreamHandle stream) {
   if (auto ok = gpu_.check(gpu_.driver.event_record(flight.done, stream), "marking work"); !ok)
     return std::unexpected(std::move(ok.error()));
   if (auto done = wait_for(flight.done, kNoDeadline); !done)
-    return std::unexpected(std::move(done.error()));
+    return std::unexpected(gpu_.hung ? hung_error(flight) : std::move(done.error()));
   return flight.end.load(std::memory_order_acquire) == Flight::End::None;
 }
 
 bool Flights::look_at(Flight& flight) {
-  if (flight.end.load(std::memory_order_acquire) != Flight::End::None) return true;
+  if (flight.end.load(std::memory_order_acquire) != Flight::End::None || gpu_.hung) return true;
   const bool cancelled = flight.cancel != nullptr && flight.cancel->load(std::memory_order_relaxed);
   if (!cancelled && (flight.deadline == kNoDeadline || Clock::now() < flight.deadline))
     return false;
@@ -338,79 +351,14 @@ bool Flights::look_at(Flight& flight) {
   return flight.end.load(std::memory_order_relaxed) != Flight::End::None;
 }
 
-void Flights::submitted(Flight& flight, StreamHandle stream) {
-  const Outcome marked = gpu_.driver.event_record(flight.done, stream);
+void Flights::submitted(Flight& flight) {
+  const Outcome marked = gpu_.driver.event_record(flight.done, flight.stream);
   const std::scoped_lock lock(mutex_);
+  --issuing_;
   if (marked.ok())
     flight.submitted = true;
   else if (!flight.error)
     flight.error = gpu_.failed(marked, "marking work");
-}
-
-// ---- stopping
-
-void Flights::watch(Clock::time_point now) {
-  const std::scoped_lock lock(mutex_);
-  for (const auto& flight : flights_) {
-    if (flight->ticket == Ticket{} ||
-        flight->end.load(std::memory_order_relaxed) != Flight::End::None)
-      continue;
-    if (flight->cancel != nullptr && flight->cancel->load(std::memory_order_relaxed))
-      stop(*flight, Flight::End::Cancelled);
-    else if (now >= flight->deadline)
-      stop(*flight, Flight::End::OutOfTime);
-  }
-}
-
-// Under the lock. What cannot be stored is stored at the next look, unless the device is lost,
-// which whoever waits is told.
-void Flights::stop(Flight& flight, Flight::End end) {
-  if (flight.end.load(std::memory_order_relaxed) != Flight::End::None) return;
-  if (flight.submitted && gpu_.driver.event_query(flight.done).ok()) return;  // it is over already
-  for (size_t i = 0; i < flight.launches.size(); ++i) {
-    const DeviceAddress control =
-        flight.areas[i / kAreaControls] + i % kAreaControls * sizeof(GpuControl);
-    if (!gpu_.driver.set_words(control + offsetof(GpuControl, cancel), 1, 1, control_stream_).ok())
-      return;
-  }
-  flight.end.store(end, std::memory_order_release);
-}
-
-Result<bool> Flights::wait_for(EventHandle event, Deadline until, uint32_t* mark) {
-  const Clock::time_point begin = Clock::now();
-  Clock::time_point looked = begin;
-  Clock::time_point ask = mark != nullptr ? begin + kAsk : begin;
-  for (Clock::time_point now = begin;; now = Clock::now()) {
-    if (mark != nullptr && std::atomic_ref(*mark).load(std::memory_order_acquire) != 0) return true;
-    if (now >= ask) {
-      const Outcome asked = gpu_.driver.event_query(event);
-      if (asked.ok()) return true;
-      if (asked.status != status::kNotReady) return std::unexpected(gpu_.failed(asked, "work"));
-      if (mark != nullptr) ask = now + kAsk;
-    }
-    if (now >= until) return false;
-    if (now - looked >= kLook) {
-      watch(now);
-      looked = now;
-    }
-    const auto waited = now - begin;
-    if (waited < kSpin) continue;
-    // Long enough to be cheap, and short against what it has taken so far.
-    std::this_thread::sleep_for(std::min<Clock::duration>(waited / 64, kLongSleep));
-  }
-}
-
-void Flights::settle() noexcept {
-  const auto runs = [&] {
-    const std::scoped_lock lock(mutex_);
-    return std::ranges::any_of(flights_, [&](const std::unique_ptr<Flight>& flight) {
-      return flight->submitted && gpu_.driver.event_query(flight->done).status == status::kNotReady;
-    });
-  };
-  while (runs()) {
-    watch(Clock::now());
-    std::this_thread::sleep_for(kShortSleep);
-  }
 }
 
 // ---- afterwards
@@ -435,15 +383,18 @@ void Flights::retire(Flight& flight, bool reuse) {
   flight.deadline = kNoDeadline;
   flight.timing = flight.checked = flight.cooperative = flight.comes_again = false;
   flight.end.store(Flight::End::None, std::memory_order_relaxed);
+  flight.told_to_stop = Flight::kNever;
   flight.step = flight.steps = 0;
   flight.staging_used = flight.timers_used = 0;
   flight.kept_launches = 0;
   if (!flight.replay) flight.launches.clear();
   flight.to_host.clear();
   flight.times.clear();
+  flight.after.clear();
   flight.completion = {};
   flight.error.reset();
   flight.ticket = {};
+  --gpu_.in_flight;
 }
 
 Result<void> Flights::clear_controls(Flight& flight) {

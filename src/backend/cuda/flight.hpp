@@ -12,6 +12,9 @@
 //
 // Whoever waits looks after the time limits of all submissions, not only of the one it waits for: a
 // queue may stand still because of another.
+//
+// Every wait ends. A submission that is told to stop, by its deadline or by its cancel flag, has
+// half a second; if it still runs then, it is abandoned: Gpu::hung, and every wait returns at once.
 #pragma once
 
 #include <array>
@@ -23,6 +26,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "backend/cuda/code.hpp"
@@ -56,6 +60,7 @@ struct Flight {
     EventHandle end = nullptr;
   };
   enum class End : uint8_t { None, Cancelled, OutOfTime, Over };
+  static constexpr Clock::time_point kNever = Clock::time_point::max();
   struct Staged {
     uint32_t step = 0;
     std::byte* at = nullptr;
@@ -89,7 +94,9 @@ struct Flight {
   std::unique_ptr<Replay> replay;
 
   // Of this submission.
-  device::Ticket ticket;     // 0: none
+  device::Ticket ticket;          // 0: none
+  StreamHandle stream = nullptr;  // of its queue
+  std::vector<device::Ticket> after;
   Likeness like;             // stays: it is what the graph does
   bool comes_again = false;  // and is worth a graph
   device::Deadline deadline = device::kNoDeadline;
@@ -100,6 +107,7 @@ struct Flight {
   bool cooperative = false;  // a launch counts blocks in its control
   bool submitted = false;    // `done` is recorded behind the last step
   std::atomic<End> end = End::None;
+  Clock::time_point told_to_stop = kNever;
   uint32_t step = 0;  // the last one begun
   uint32_t steps = 0;
   size_t staging_used = 0;
@@ -114,8 +122,23 @@ struct Flight {
   std::optional<Error> error;
 };
 
+// What a stream was given of late. The driver takes about 1020 calls ahead of a kernel; the thread
+// that comes with one more does not return before there is room, whatever the time limits. The
+// shorter the calls take, the more of them may be ahead.
+struct Pace {
+  static constexpr uint32_t kFirst = 16;
+  static constexpr uint32_t kMost = 192;
+  static constexpr uint32_t kLeast = 2;
+  uint32_t calls = 0;       // since the last event
+  uint32_t batch = kFirst;  // calls between two events
+  uint32_t next = 0;
+  EventHandle events[2] = {};
+};
+
 class Flights {
  public:
+  // How long work may go on after it was told to stop, unless the environment says otherwise.
+  static constexpr auto kGrace = std::chrono::milliseconds(500);
   static constexpr uint32_t kAreaControls = 64;
   static constexpr uint64_t kAreaBytes = kAreaControls * sizeof(device::GpuControl);
   static constexpr uint64_t kStagingBytes = 256U << 10;
@@ -123,19 +146,21 @@ class Flights {
   static constexpr size_t kMostAlike = 4;  // of one form
   static constexpr uint32_t kMarks = 256;  // for the first flights
   static constexpr uint64_t kMarkBytes = 64;
+  static constexpr unsigned kSlotBits = 24;  // of a ticket
 
-  explicit Flights(const Gpu& gpu) : gpu_(gpu) {}
+  explicit Flights(const Gpu& gpu);
 
   // The context is current in all that follows.
   Result<void> open();
-  // Stops what still runs and frees everything. Nobody waits any more.
+  // Stops what still runs and frees everything, unless that hangs. Nobody waits any more.
   void close() noexcept;
 
-  Result<Flight*> begin(const device::Submission& submission);
+  // Timeout if the submission's time is over before it may begin. Otherwise submitted() follows.
+  Result<Flight*> begin(const device::Submission& submission, StreamHandle stream);
   // Of a submission that was refused because the device is lost.
   void drop(Flight& flight);
-  // `stream` goes on when they are done; those that were waited for are.
-  Result<void> after(StreamHandle stream, std::span<const device::Ticket> tickets);
+  // Its stream goes on when they are done; those that were waited for are.
+  Result<void> after(Flight& flight, std::span<const device::Ticket> tickets);
 
   // For one launch. 0: the submission was stopped, and there are to be no more.
   Result<DeviceAddress> control(Flight& flight, const Flight::Launched& launch, bool cooperative);
@@ -160,6 +185,11 @@ class Flights {
   Result<bool> reach(Flight& flight, StreamHandle stream);
   // True: its time is over or somebody has cancelled it, and it is being stopped.
   bool look_at(Flight& flight);
+  // Before a call that goes to the stream of the flight. False: the submission was stopped.
+  Result<bool> make_room(Flight& flight, Pace& pace) {
+    if (++pace.calls < pace.batch) return true;
+    return keep_pace(flight, pace);
+  }
   // A timer recorded now; only in submissions with timing.
   Result<EventHandle> timer(Flight& flight, StreamHandle stream);
 
@@ -172,10 +202,41 @@ class Flights {
   void forget_launches(Flight& flight, size_t down_to);
 
   // After the last step. The flight may be waited for.
-  void submitted(Flight& flight, StreamHandle stream);
+  void submitted(Flight& flight);
 
-  // Until nothing runs.
-  void settle() noexcept;
+  // No submission is in flight, and none begins as long as this lives.
+  class Exclusive {
+   public:
+    explicit Exclusive(Flights& flights) : flights_(&flights) {}
+    Exclusive(Exclusive&& other) noexcept : flights_(std::exchange(other.flights_, nullptr)) {}
+    Exclusive& operator=(Exclusive&&) = delete;
+    ~Exclusive() {
+      if (flights_ != nullptr) flights_->end_exclusive();
+    }
+
+   private:
+    Flights* flights_;
+  };
+  // Waits for what is in flight and looks after time limits. After a while submissions that have
+  // not begun wait, too.
+  Result<Exclusive> exclusive();
+  // The same for a submission that has begun and whose stream is idle; none: other work takes
+  // longer than a moment.
+  std::optional<Exclusive> try_exclusive(const Flight& inside);
+  // What waits in Gpu::deferred, if nothing is in flight.
+  void free_deferred() noexcept;
+
+  // After Gpu::hung: whether what was abandoned has ended by itself.
+  bool has_ended();
+  // Why the device is lost.
+  Error loss();
+  // Of a submission that was stopped before its first step.
+  Error stopped_before(const Flight& flight);
+  // For a submission that was abandoned: Timeout if its own time is over.
+  Error hung_error(const Flight& flight);
+
+  // Stops what is over its time, and abandons what does not stop.
+  void watch(Clock::time_point now);
 
   Result<device::Completion> wait(device::Ticket ticket, device::Deadline deadline);
   bool is_done(device::Ticket ticket);
@@ -198,9 +259,22 @@ class Flights {
   Result<void> start_clock(Flight& flight);
 
   // Until the event has happened or, if there is one, the mark is set. False: `until` came first.
+  // The loss, if work was abandoned meanwhile.
   Result<bool> wait_for(EventHandle event, device::Deadline until, uint32_t* mark = nullptr);
-  void watch(Clock::time_point now);
+  Result<bool> keep_pace(Flight& flight, Pace& pace);
+  // Until nothing runs. False: something was abandoned, or `until` came first.
+  bool settle(device::Deadline until) noexcept;
+  // The same for one stream, without a limit.
+  bool await_stream(const Flight& flight);
+  void end_exclusive() noexcept;
+  // Under the lock.
   void stop(Flight& flight, Flight::End end);
+  bool runs(const Flight& flight) const;
+  bool is_behind_other(const Flight& flight);
+  void abandon(const Flight& flight);
+  bool is_idle(const Flight* inside) const;
+  Result<void> await_entry(std::unique_lock<std::mutex>& lock,
+                           const device::Submission& submission);
 
   Result<device::Completion> finish(Flight& flight);
   Result<std::vector<device::KernelStop>> read_stops(const Flight& flight);
@@ -215,12 +289,19 @@ class Flights {
   Result<void> clear_controls(Flight& flight);
 
   const Gpu& gpu_;
+  const std::chrono::milliseconds grace_;
+  const std::chrono::milliseconds moment_;
   StreamHandle control_stream_ = nullptr;
   std::byte* zeros_ = nullptr;  // an area full, pinned; marks are behind it
   DeviceAddress marks_ = 0;
 
   std::mutex mutex_;  // of what follows, of Flight::ticket, and of stopping
   uint64_t next_ticket_ = 1;
+  uint32_t issuing_ = 0;  // submissions that begin() has let in
+  uint32_t wanting_ = 0;  // who waits for exclusive() and keeps others out
+  bool exclusive_ = false;
+  Clock::time_point next_try_{};  // of try_exclusive
+  Error loss_;
   std::vector<std::unique_ptr<Flight>> flights_;  // a ticket says which
   std::vector<Flight*> replays_;
   // Submissions of late, at the last digits of a hash.

@@ -50,15 +50,17 @@ Result<Completion> Flights::wait(Ticket ticket, Deadline deadline) {
                                                 ticket.value, gpu_.info.id)));
     if (done) {
       result = finish(*flight);
+    } else if (gpu_.hung) {
+      return std::unexpected(hung_error(*flight));  // the flight keeps what it has
     } else {
       // Nobody is to free what the work still uses.
-      std::ignore = gpu_.driver.context_synchronize();
+      std::ignore = settle(Clock::now() + grace_);
       blame_launch(*flight);
       result = std::unexpected(done.error());
     }
   } else {
-    // Nothing tells when it is over but the whole device.
-    std::ignore = gpu_.driver.context_synchronize();
+    // Nothing tells when it is over but its stream.
+    if (!await_stream(*flight)) return std::unexpected(hung_error(*flight));
     result = std::unexpected(std::move(*flight->error));
   }
   const bool reuse = flight->submitted && (result || result.error().code != ErrorCode::DeviceLost);

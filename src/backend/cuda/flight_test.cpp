@@ -154,7 +154,7 @@ TEST_F(CudaFlight, TheFirstLaunchThatWasGivenUpIsTheOne) {
   std::vector<Step> steps(100, launch(kOne));
   steps[70] = launch(kBarrier);
   uint32_t failed_step = 0;
-  EXPECT_THAT(failure(steps, {.deadline = Clock::now() + 20ms, .failed_step = &failed_step}),
+  EXPECT_THAT(failure(steps, {.deadline = Clock::now() + 400ms, .failed_step = &failed_step}),
               HasSubstr("kernel 2 in a loop site 7 lane 5"));
   EXPECT_EQ(failed_step, 70u);
 }

@@ -35,6 +35,7 @@ class Graph {
   }
   // The context is current, and nobody waits for a launch of it any more.
   ~Graph() {
+    if (gpu_ != nullptr && gpu_->hung) return;
     if (ready_ != nullptr) std::ignore = gpu_->driver.graph_exec_destroy(ready_);
     if (source_ != nullptr) std::ignore = gpu_->driver.graph_destroy(source_);
   }

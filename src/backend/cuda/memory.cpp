@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/memory.hpp"
 
+#include <cstring>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -14,6 +15,10 @@ namespace {
 // Code reads and writes vectors of this many bytes, also at the end of a buffer.
 constexpr uint64_t kRow = 16;
 
+uint64_t rounded(uint64_t bytes) {
+  return (bytes + kRow - 1) / kRow * kRow;
+}
+
 }  // namespace
 
 Result<void> DeviceMemory::open() {
@@ -23,9 +28,9 @@ Result<void> DeviceMemory::open() {
           gpu_.driver.device_attribute(&pools, DeviceAttribute::MemoryPools, gpu_.number), kDoing);
       !ok)
     return ok;
-  if (pools == 0) return {};
   if (auto ok = gpu_.check(gpu_.driver.stream_create(&stream_, kStreamNonBlocking), kDoing); !ok)
     return ok;
+  if (pools == 0) return {};
   const PoolProperties properties{.device = gpu_.number};
   if (auto ok = gpu_.check(gpu_.driver.pool_create(&pool_, &properties), kDoing); !ok) {
     pool_ = nullptr;
@@ -38,10 +43,10 @@ Result<void> DeviceMemory::open() {
     return ok;
   // The first piece of a pool takes milliseconds, which is time for a context but not for a
   // program.
-  auto first = allocate_on_device(kRow);
+  auto first = allocate_on_device(kRow, false);
   if (!first) return std::unexpected(std::move(first.error()));
   if (auto ok = gpu_.check(gpu_.driver.pool_free(*first, stream_), kDoing); !ok) return ok;
-  return gpu_.check(gpu_.driver.stream_synchronize(stream_), kDoing);
+  return gpu_.check(gpu_.await(stream_), kDoing);
 }
 
 void DeviceMemory::close() noexcept {
@@ -53,7 +58,7 @@ void DeviceMemory::close() noexcept {
   }
 }
 
-Result<DeviceAddress> DeviceMemory::allocate_on_device(uint64_t bytes) {
+Result<DeviceAddress> DeviceMemory::allocate_on_device(uint64_t bytes, bool clear) {
   DeviceAddress address = 0;
   Outcome got;
   if (pool_ == nullptr) {
@@ -65,37 +70,44 @@ Result<DeviceAddress> DeviceMemory::allocate_on_device(uint64_t bytes) {
       got = gpu_.driver.pool_allocate(&address, bytes, pool_, stream_);
   }
   if (!got.ok()) return std::unexpected(gpu_.allocation_failed(got, bytes));
-  if (pool_ == nullptr) return address;
+  Outcome ready;
+  if (clear) ready = gpu_.driver.set_bytes(address, 0, bytes, stream_);
   // Other streams may use it only when this one has come so far.
-  if (const Outcome there = gpu_.driver.stream_synchronize(stream_); !there.ok()) {
-    std::ignore = gpu_.driver.pool_free(address, stream_);
-    return std::unexpected(gpu_.allocation_failed(there, bytes));
-  }
-  return address;
+  if (ready.ok() && (clear || pool_ != nullptr)) ready = gpu_.await(stream_);
+  if (ready.ok()) return address;
+  free({.address = address, .bytes = bytes});
+  return std::unexpected(gpu_.allocation_failed(ready, bytes));
 }
 
-Result<Handle> DeviceMemory::allocate(uint64_t bytes, Memory kind) {
-  const Handle handle = new_handle();
-  Block block{.bytes = bytes};
-  if (bytes != 0) {
-    const uint64_t rounded = (bytes + kRow - 1) / kRow * kRow;
-    if (kind == Memory::Device) {
-      auto address = allocate_on_device(rounded);
-      if (!address) return std::unexpected(std::move(address.error()));
-      block.address = *address;
-    } else {
-      void* host = nullptr;
-      if (const Outcome got =
-              gpu_.driver.host_allocate(&host, rounded, kHostAllocPortable | kHostAllocDeviceMap);
-          !got.ok())
-        return std::unexpected(gpu_.allocation_failed(got, bytes));
-      block.host = static_cast<std::byte*>(host);
-      if (const Outcome got = gpu_.driver.host_address(&block.address, host, 0); !got.ok()) {
-        free(block);
-        return std::unexpected(gpu_.failed(got, "mapping memory of the host"));
-      }
-    }
+Result<DeviceMemory::Block> DeviceMemory::allocate_on_host(uint64_t bytes, bool clear) {
+  void* host = nullptr;
+  if (const Outcome got = gpu_.driver.host_allocate(&host, rounded(bytes),
+                                                    kHostAllocPortable | kHostAllocDeviceMap);
+      !got.ok())
+    return std::unexpected(gpu_.allocation_failed(got, bytes));
+  Block block{.host = static_cast<std::byte*>(host)};
+  if (const Outcome got = gpu_.driver.host_address(&block.address, host, 0); !got.ok()) {
+    free(block);
+    return std::unexpected(gpu_.failed(got, "mapping memory of the host"));
   }
+  if (clear) std::memset(host, 0, rounded(bytes));
+  return block;
+}
+
+Result<Allocated> DeviceMemory::allocate(const Allocation& wanted) {
+  const Handle handle = new_handle();
+  const bool clear = !wanted.overwritten;
+  Block block;
+  if (wanted.bytes != 0 && wanted.kind == Memory::Device) {
+    auto address = allocate_on_device(rounded(wanted.bytes), clear);
+    if (!address) return std::unexpected(std::move(address.error()));
+    block.address = *address;
+  } else if (wanted.bytes != 0) {
+    auto made = allocate_on_host(wanted.bytes, clear);
+    if (!made) return std::unexpected(std::move(made.error()));
+    block = *made;
+  }
+  block.bytes = wanted.bytes;
   const std::scoped_lock lock(mutex_);
   try {
     blocks_.emplace(handle.value, block);
@@ -103,16 +115,16 @@ Result<Handle> DeviceMemory::allocate(uint64_t bytes, Memory kind) {
     free(block);
     throw;
   }
-  return handle;
+  return Allocated{handle, clear ? rounded(wanted.bytes) : 0};
 }
 
 void DeviceMemory::free(const Block& block) noexcept {
   if (block.host != nullptr)
-    std::ignore = gpu_.driver.host_free(block.host);
+    gpu_.deferred.pinned(block.host, block.bytes);
   else if (block.address != 0 && pool_ != nullptr)
     std::ignore = gpu_.driver.pool_free(block.address, stream_);
   else if (block.address != 0)
-    std::ignore = gpu_.driver.memory_free(block.address);
+    gpu_.deferred.memory(block.address, block.bytes);
 }
 
 std::optional<DeviceMemory::Block> DeviceMemory::take(Handle handle) noexcept {
@@ -122,6 +134,13 @@ std::optional<DeviceMemory::Block> DeviceMemory::take(Handle handle) noexcept {
   const Block taken = row->second;
   blocks_.erase(row);
   return taken;
+}
+
+DeviceMemory::Sum DeviceMemory::sum() const {
+  const std::scoped_lock lock(mutex_);
+  Sum sum{.buffers = blocks_.size()};
+  for (const auto& [handle, block] : blocks_) sum.bytes += block.bytes;
+  return sum;
 }
 
 DeviceMemory::Block DeviceMemory::find(Handle handle) const {

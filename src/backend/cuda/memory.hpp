@@ -32,26 +32,30 @@ class DeviceMemory {
   // Frees everything.
   void close() noexcept;
 
-  // DeviceOutOfMemory, with what was asked for and what there is.
-  Result<device::Handle> allocate(uint64_t bytes, device::Memory kind);
+  // DeviceOutOfMemory, with what was asked for and what there is. Neither the driver nor its pools
+  // say whose memory it was, so all of it is cleared unless the caller overwrites it.
+  Result<device::Allocated> allocate(const device::Allocation& wanted);
   // Nothing: no memory of this one. Else the caller frees it.
   std::optional<Block> take(device::Handle handle) noexcept;
-  // Whether the driver lets all work of the device end before it frees the block.
-  [[nodiscard]] bool waits(const Block& block) const {
-    return block.bytes != 0 && (block.host != nullptr || pool_ == nullptr);
-  }
+  // What the driver frees only when nothing runs is left to Gpu::deferred.
   void free(const Block& block) noexcept;
   // For code too: handles are 1, 2, 3 and so on, and are never used again.
   device::Handle new_handle() { return {next_.fetch_add(1, std::memory_order_relaxed)}; }
 
   // Of no bytes for a handle that is no memory of this one.
   [[nodiscard]] Block find(device::Handle handle) const;
+  struct Sum {
+    uint64_t buffers = 0;
+    uint64_t bytes = 0;
+  };
+  [[nodiscard]] Sum sum() const;
 
  private:
-  Result<DeviceAddress> allocate_on_device(uint64_t bytes);
+  Result<DeviceAddress> allocate_on_device(uint64_t bytes, bool clear);
+  Result<Block> allocate_on_host(uint64_t bytes, bool clear);
 
   const Gpu& gpu_;
-  StreamHandle stream_ = nullptr;  // of the pool
+  StreamHandle stream_ = nullptr;  // of the pool, and of what is cleared
   PoolHandle pool_ = nullptr;      // none: the device has no pools
   std::atomic<uint64_t> next_ = 1;
   mutable std::mutex mutex_;

@@ -157,6 +157,7 @@ Result<bool> Run::choose(const Branch& x, uint32_t at) {
 }
 
 Result<bool> Run::step(const Step& step) {
+  if (auto room = make_room(); !room || !*room) return room;
   const bool timing = flight_.timing;
   Flight::StepEvents events{.step = flight_.step, .launch = std::holds_alternative<Launch>(step)};
   if (timing) {
@@ -277,12 +278,7 @@ Result<bool> Run::transfer(const Transfer& x) {
     if (!got) return pass_on(got);
     staged = *got;
   }
-  // The driver copies memory that is not pinned while the caller waits, and does not look at time
-  // limits: it is called when there is nothing left to wait for.
-  if (staged == nullptr && work_.of_graph()) return false;
-  if (staged == nullptr)
-    if (auto reached = parts_.flights.reach(flight_, stream_); !reached || !*reached)
-      return reached;
+  if (staged == nullptr) return work_.of_graph() ? false : long_transfer(x, *at);
   DeviceAddress moved = 0;
   if (bytes > kMostMoveBytes) {
     if (auto ok = flush_moves(); !ok) return ok;
@@ -294,20 +290,40 @@ Result<bool> Run::transfer(const Transfer& x) {
   if (up) {
     if (replay_ != nullptr)
       replay_->up.push_back({.step = flight_.step, .at = staged, .bytes = bytes});
-    else if (staged != nullptr)
+    else
       std::memcpy(staged, x.host, bytes);
     if (moved != 0) return move({.to = *at, .from = moved, .bytes = static_cast<uint32_t>(bytes)});
-    return going_on(gpu_.check(
-        work_.copy_to_device(*at, staged != nullptr ? staged : x.host, bytes), "a transfer to it"));
+    return going_on(gpu_.check(work_.copy_to_device(*at, staged, bytes), "a transfer to it"));
   }
   writes_pinned_ = true;
   if (replay_ != nullptr)
     replay_->down.push_back({.step = flight_.step, .at = staged, .bytes = bytes});
-  else if (staged != nullptr)
+  else
     flight_.to_host.push_back({.from = staged, .to = x.host, .bytes = bytes});
   if (moved != 0) return move({.to = moved, .from = *at, .bytes = static_cast<uint32_t>(bytes)});
-  return going_on(gpu_.check(work_.copy_to_host(staged != nullptr ? staged : x.host, *at, bytes),
-                             "a transfer from it"));
+  return going_on(gpu_.check(work_.copy_to_host(staged, *at, bytes), "a transfer from it"));
+}
+
+// The driver copies memory that is not pinned while the caller waits, and does not look at time
+// limits: it is called when there is nothing left to wait for, and for a part at a time. Nothing is
+// ever under way to or from the caller's bytes when the caller gets them back.
+Result<bool> Run::long_transfer(const Transfer& x, DeviceAddress at) {
+  constexpr uint64_t kPart = uint64_t{64} << 20;
+  const bool up = x.direction == Transfer::Direction::ToDevice;
+  if (auto reached = parts_.flights.reach(flight_, stream_); !reached || !*reached) return reached;
+  writes_pinned_ = writes_pinned_ || !up;
+  for (uint64_t done = 0; done < x.device.bytes; done += kPart) {
+    const uint64_t bytes = std::min(kPart, x.device.bytes - done);
+    if (auto ok = up ? gpu_.check(work_.copy_to_device(at + done, x.host + done, bytes),
+                                  "a transfer to it")
+                     : gpu_.check(work_.copy_to_host(x.host + done, at + done, bytes),
+                                  "a transfer from it");
+        !ok)
+      return pass_on(ok);
+    if (auto reached = parts_.flights.reach(flight_, stream_); !reached || !*reached)
+      return reached;
+  }
+  return true;
 }
 
 Result<bool> Run::exit(const Exit& x) {
@@ -403,6 +419,8 @@ Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, 
       args->first[2] = z;
       call.grid[1] = std::min(kMostBlocksAlong, grid[1] - y);
       call.grid[2] = std::min(kMostBlocksAlong, grid[2] - z);
+      if (y + z != 0)
+        if (auto room = make_room(); !room || !*room) return room;
       if (const Outcome got = work_.launch(call, parameters); !got.ok()) return failed(got);
     }
   return true;

@@ -39,13 +39,14 @@ struct Parts {
 
 class Run {
  public:
-  Run(Parts& parts, Flight& flight, StreamHandle stream, const device::Submission& submission)
+  Run(Parts& parts, Flight& flight, Pace& pace, const device::Submission& submission)
       : parts_(parts),
         gpu_(parts.gpu),
         flight_(flight),
-        stream_(stream),
+        stream_(flight.stream),
+        pace_(pace),
         submission_(submission),
-        work_(gpu_, stream) {}
+        work_(gpu_, stream_) {}
 
   // What goes wrong is left in the flight.
   void run();
@@ -84,8 +85,10 @@ class Run {
   // ---- graphs
   // Whether steps can be captured: nothing in them needs the host before they are over.
   [[nodiscard]] bool can_capture(Range range, bool transfers) const;
-  // The submission as the graph that its flight keeps. False: it cannot be one.
+  // The submission as the graph that its flight keeps. False: it cannot be one, or not now. The
+  // driver makes large graphs only while nothing runs.
   bool make_replay();
+  bool record_replay();
   // All that is in the graph, with what the host does around it.
   bool issue_replay(Flight::Replay& replay);
   // The graph of the flight, which was made of a submission of the same form, as the graph of this
@@ -108,7 +111,12 @@ class Run {
   Result<bool> set(const device::SetWord& x);
   Result<bool> compare(const device::Compare& x);
   Result<bool> transfer(const device::Transfer& x);
+  Result<bool> long_transfer(const device::Transfer& x, DeviceAddress at);
   Result<bool> exit(const device::Exit& x);
+  // Before a call that goes to the stream. False: the submission was stopped.
+  Result<bool> make_room() {
+    return work_.of_graph() ? true : parts_.flights.make_room(flight_, pace_);
+  }
 
   Result<DeviceAddress> address(const device::Region& region, bool written);
   // What memory holds now, up to 16 bytes of it, in pinned memory. Null: the submission was
@@ -124,6 +132,7 @@ class Run {
   const Gpu& gpu_;
   Flight& flight_;
   StreamHandle stream_;
+  Pace& pace_;
   const device::Submission& submission_;
   Work work_;
   Flight::Replay* replay_ = nullptr;  // that is being made or patched

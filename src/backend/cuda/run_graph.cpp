@@ -112,6 +112,11 @@ void Run::without_replay() {
 }
 
 bool Run::make_replay() {
+  const auto moment = parts_.flights.try_exclusive(flight_);
+  return moment && record_replay();
+}
+
+bool Run::record_replay() {
   auto made = std::make_unique<Flight::Replay>();
   made->key = submission_.replay_key;
   if (can_capture({.first = 0, .last = flight_.steps}, true)) {
@@ -147,11 +152,13 @@ bool Run::improve_replay() {
   Flight::Replay& replay = *flight_.replay;
   if (replay.moves || (replay.up.empty() && replay.down.empty()) || ++replay.runs < kRunsForMoves)
     return true;
-  replay.moves = true;  // or it cannot be
+  const auto moment = parts_.flights.try_exclusive(flight_);
+  if (!moment) return true;  // another time
+  replay.moves = true;       // or it cannot be
   if (!parts_.moves.load()) return true;
   parts_.flights.forget_replay(flight_);
   without_replay();
-  return make_replay();
+  return record_replay();
 }
 
 Result<bool> Run::move(const Move& move) {
@@ -191,6 +198,7 @@ Result<bool> Run::replay() {
                                .bytes = down.bytes});
   if (auto ok = parts_.flights.await_cleared(flight_, stream_); !ok)
     return std::unexpected(std::move(ok.error()));
+  if (auto room = make_room(); !room || !*room) return room;
   if (replay.mark != nullptr) std::atomic_ref(*replay.mark).store(0, std::memory_order_relaxed);
   if (auto ok = replay.graph.launch(stream_); !ok) return std::unexpected(std::move(ok.error()));
   flight_.step = flight_.steps - 1;
@@ -214,6 +222,7 @@ Result<bool> Run::passes(Loop& loop, uint64_t left, uint64_t& done) {
   }
   if (auto ok = parts_.flights.await_cleared(flight_, stream_); !ok)
     return std::unexpected(std::move(ok.error()));
+  if (auto room = make_room(); !room || !*room) return room;
   if (auto ok = flight_.graphs[loop.graph].launch(stream_); !ok)
     return std::unexpected(std::move(ok.error()));
   flight_.completion.launches += loop.launches;
@@ -226,6 +235,9 @@ void Run::capture_loop(Loop& loop) {
   const uint32_t steps = loop.parts[0].size() + loop.parts[1].size();
   if (steps == 0 || !can_capture(loop.parts[0], false) || !can_capture(loop.parts[1], false))
     return;
+  // Behind work that may take long the passes go one by one.
+  const auto moment = parts_.flights.try_exclusive(flight_);
+  if (!moment) return;
   // Several short passes are one graph, of which there are a few.
   const uint32_t passes =
       loop.decided ? 1 : std::clamp(std::min(kLoopSteps / steps, loop.most / 4), 1U, loop.most);

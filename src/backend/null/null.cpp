@@ -293,11 +293,11 @@ class NullBackend::Run : public HostDevice {
   HostMemory::Work work_;
 };
 
-Result<Handle> NullBackend::do_allocate(uint64_t bytes, Memory kind) {
+Result<Allocated> NullBackend::do_allocate(const Allocation& wanted) {
   if (auto ok = state_->call(CallKind::Allocate); !ok) return std::unexpected(ok.error());
-  auto handle = state_->memory.allocate(bytes, kind, info());
-  state_->write_down(CallKind::Allocate, handle.value_or(Handle{}), 0, bytes);
-  return handle;
+  auto made = state_->memory.allocate(wanted, info());
+  state_->write_down(CallKind::Allocate, made ? made->handle : Handle{}, 0, wanted.bytes);
+  return made;
 }
 
 void NullBackend::do_release(Handle handle) noexcept {

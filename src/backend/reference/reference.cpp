@@ -91,8 +91,8 @@ class Reference : public Backend {
     HostMemory::Work work_;
   };
 
-  Result<Handle> do_allocate(uint64_t bytes, Memory kind) override {
-    return memory_.allocate(bytes, kind, info());
+  Result<Allocated> do_allocate(const Allocation& wanted) override {
+    return memory_.allocate(wanted, info());
   }
   void do_release(Handle handle) noexcept override {
     if (!memory_.release(handle)) code_.release(handle);

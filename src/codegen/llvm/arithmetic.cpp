@@ -55,15 +55,11 @@ llvm::Type* element_type(Type type, llvm::LLVMContext& context) {
   return nullptr;
 }
 
-namespace {
-
-llvm::Type* with_shape_of(llvm::Value* like, llvm::Type* scalar) {
-  if (auto* vector = llvm::dyn_cast<llvm::VectorType>(like->getType()))
+llvm::Type* with_shape_of(const llvm::Value* like, llvm::Type* scalar) {
+  if (const auto* vector = llvm::dyn_cast<llvm::VectorType>(like->getType()))
     return llvm::VectorType::get(scalar, vector->getElementCount());
   return scalar;
 }
-
-}  // namespace
 
 llvm::Value* Arithmetic::splat(const Val& value) const {
   if (value.varying || lanes_ == 1) return value.v;
@@ -369,71 +365,6 @@ llvm::Value* Arithmetic::narrow(Type element, llvm::Value* value) {
     case Type::F64: return value;
   }
   return value;
-}
-
-llvm::Value* Arithmetic::half_to_float(llvm::Value* bits) {
-  if (half_conversions_)
-    return b_.CreateFPExt(b_.CreateBitCast(bits, with_shape_of(bits, b_.getHalfTy())),
-                          with_shape_of(bits, b_.getFloatTy()));
-  // The exponent moves by a multiplication, which is exact also for subnormal numbers.
-  llvm::Type* const word = with_shape_of(bits, b_.getInt32Ty());
-  llvm::Type* const real = with_shape_of(bits, b_.getFloatTy());
-  llvm::Value* const w = b_.CreateZExt(bits, word);
-  llvm::Value* const sign = b_.CreateShl(b_.CreateAnd(w, number(word, 0x8000)), number(word, 16));
-  llvm::Value* const magnitude = b_.CreateAnd(w, number(word, 0x7FFF));
-  llvm::Value* const shifted = b_.CreateShl(magnitude, number(word, 13));
-  llvm::Value* const scaled = b_.CreateBitCast(
-      b_.CreateFMul(b_.CreateBitCast(shifted, real), llvm::ConstantFP::get(real, 0x1p112)), word);
-  llvm::Value* const special =
-      b_.CreateOr(shifted, number(word, 0x7F80'0000));  // infinities and NaNs
-  llvm::Value* const result =
-      b_.CreateSelect(b_.CreateICmpUGE(magnitude, number(word, 0x7C00)), special, scaled);
-  return b_.CreateBitCast(b_.CreateOr(result, sign), real);
-}
-
-llvm::Value* Arithmetic::float_to_half(llvm::Value* value) {
-  llvm::Type* const out = with_shape_of(value, b_.getInt16Ty());
-  if (half_conversions_)
-    return b_.CreateBitCast(b_.CreateFPTrunc(value, with_shape_of(value, b_.getHalfTy())), out);
-  llvm::Type* const word = with_shape_of(value, b_.getInt32Ty());
-  llvm::Type* const real = value->getType();
-  llvm::Value* const w = b_.CreateBitCast(value, word);
-  llvm::Value* const sign = b_.CreateAnd(b_.CreateLShr(w, number(word, 16)), number(word, 0x8000));
-  llvm::Value* const magnitude = b_.CreateAnd(w, number(word, 0x7FFF'FFFF));
-  // Normal results: round the 13 bits that go. A carry into the exponent is right, up to infinity.
-  llvm::Value* const odd =
-      b_.CreateAnd(b_.CreateLShr(magnitude, number(word, 13)), number(word, 1));
-  llvm::Value* const rounded = b_.CreateAdd(
-      b_.CreateAdd(b_.CreateSub(magnitude, number(word, 0x3800'0000)), number(word, 0xFFF)), odd);
-  llvm::Value* const normal = b_.CreateLShr(rounded, number(word, 13));
-  // Small results: adding 0.5 leaves units of 2^-24 in the lowest bits, rounded by the addition.
-  llvm::Value* const sum =
-      b_.CreateFAdd(b_.CreateBitCast(magnitude, real), llvm::ConstantFP::get(real, 0.5));
-  llvm::Value* const small = b_.CreateSub(b_.CreateBitCast(sum, word), number(word, 0x3F00'0000));
-  llvm::Value* const nan =
-      b_.CreateOr(b_.CreateAnd(b_.CreateLShr(magnitude, number(word, 13)), number(word, 0x3FF)),
-                  number(word, 0x7E00));
-  llvm::Value* r =
-      b_.CreateSelect(b_.CreateICmpULT(magnitude, number(word, 0x3880'0000)), small, normal);
-  r = b_.CreateSelect(b_.CreateICmpUGE(magnitude, number(word, 0x4780'0000)), number(word, 0x7C00),
-                      r);
-  r = b_.CreateSelect(b_.CreateICmpUGT(magnitude, number(word, 0x7F80'0000)), nan, r);
-  return b_.CreateTrunc(b_.CreateOr(r, sign), out);
-}
-
-// In integers: the instruction that some processors have flushes subnormal numbers.
-llvm::Value* Arithmetic::float_to_bfloat(llvm::Value* value) {
-  llvm::Type* const word = with_shape_of(value, b_.getInt32Ty());
-  llvm::Value* const w = b_.CreateBitCast(value, word);
-  llvm::Value* const high = b_.CreateLShr(w, number(word, 16));
-  llvm::Value* const rounded = b_.CreateLShr(
-      b_.CreateAdd(b_.CreateAdd(w, number(word, 0x7FFF)), b_.CreateAnd(high, number(word, 1))),
-      number(word, 16));
-  llvm::Value* const is_nan =
-      b_.CreateICmpUGT(b_.CreateAnd(w, number(word, 0x7FFF'FFFF)), number(word, 0x7F80'0000));
-  llvm::Value* const result =
-      b_.CreateSelect(is_nan, b_.CreateOr(high, number(word, 0x40)), rounded);
-  return b_.CreateTrunc(result, with_shape_of(value, b_.getInt16Ty()));
 }
 
 llvm::Value* Arithmetic::combine(AtomicOp op, Type type, llvm::Value* old, llvm::Value* operand) {

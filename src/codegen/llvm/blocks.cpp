@@ -171,6 +171,13 @@ class BlockEmitter : public Environment {
     options_.shape = outer_.shape;
     hoister_ = outer_.hoister;
   }
+  void enter_function() override {
+    early_.emplace_back(std::exchange(hoister_, nullptr), std::exchange(narrower_, nullptr));
+  }
+  void leave_function() override {
+    std::tie(hoister_, narrower_) = early_.back();
+    early_.pop_back();
+  }
   llvm::BasicBlock* lane_end() override { return lane_end_; }
   llvm::Value* start() override { return start_; }
   llvm::Value* wide_start() override { return wide_start_; }
@@ -531,6 +538,7 @@ class BlockEmitter : public Environment {
   std::vector<Stream> streams_;
   std::optional<Narrow> narrow_;
   Hoister* narrower_ = nullptr;
+  std::vector<std::pair<Hoister*, Hoister*>> early_;  // of code around a function
   bool streaming_ = false;
 };
 

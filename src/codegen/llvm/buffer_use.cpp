@@ -134,12 +134,20 @@ bool overwrites(const check::CheckedProgram& phase, BufferId shared) {
   for (const Expr& e : p.exprs) {
     const auto* load = std::get_if<Load>(&e);
     const auto* atomic = std::get_if<Atomic>(&e);
+    const auto* uniform = std::get_if<UniformLoad>(&e);
     if ((load != nullptr && meant(load->memory)) || (atomic != nullptr && meant(atomic->memory)) ||
-        std::holds_alternative<Call>(e))
+        (uniform != nullptr && meant(uniform->memory)) || std::holds_alternative<Call>(e))
       return false;
   }
-  for (const Stmt& s : p.stmts)
+  for (const Stmt& s : p.stmts) {
     if (std::holds_alternative<Return>(s) || std::holds_alternative<Trap>(s)) return false;
+    // These look at what was there.
+    const auto* store = std::get_if<Store>(&s);
+    const auto* copy = std::get_if<AsyncCopy>(&s);
+    if ((store != nullptr && store->op && meant(store->memory)) ||
+        (copy != nullptr && (meant(copy->src) || meant(copy->dst))))
+      return false;
+  }
   const auto all_store = [&](Block block, auto&& self) -> bool {
     for (const StmtId id : p.items(block)) {
       if (const auto* region = std::get_if<Region>(&p[id]))

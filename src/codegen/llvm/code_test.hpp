@@ -59,7 +59,7 @@ inline std::string assembly_of(std::string_view source, const char* level = "x86
     for (uint32_t i = 0; i < plan.segments.size(); ++i) {
       const auto phases = Phases::make(plan.segments[i].program, false);
       if (!phases) return Result<void>(std::unexpected(phases.error()));
-      emit_kernel(module, plan.segments[i], *phases, i, {.half_conversions = true});
+      emit_kernel(module, {plan.segments[i], *phases, {}, i}, {.half_conversions = true});
     }
     return Result<void>();
   }));

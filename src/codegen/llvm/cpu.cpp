@@ -3,6 +3,7 @@
 
 #include "codegen/llvm/kernel.hpp"
 #include "codegen/llvm/machine_code.hpp"
+#include "codegen/llvm/private_memory.hpp"
 
 namespace vyre::codegen {
 
@@ -27,29 +28,69 @@ void add_info(llvm::Module& module, const std::vector<device::KernelInfo>& all) 
   global->setAlignment(llvm::Align(16));
 }
 
+Machine machine_for(HostCode code) {
+  Machine machine = Machine::host();
+  if (code == HostCode::OtherShapes)
+    machine.cheap_masks = machine.wide_vectors = !machine.wide_vectors;
+  return machine;
+}
+
+CodeBudget budget_for(HostCode code) {
+  switch (code) {
+    case HostCode::Plain:
+    case HostCode::OtherShapes: return {};
+    case HostCode::Called: return kCalledBudget;
+    case HostCode::Cheap: return kCheapBudget;
+  }
+  return {};
+}
+
+Output output_for(HostListing listing) {
+  switch (listing) {
+    case HostListing::Object: return Output::Object;
+    case HostListing::Llvm: return Output::Ir;
+    case HostListing::Assembly: return Output::Assembly;
+  }
+  return Output::Object;
+}
+
 }  // namespace
 
-Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked, HostListing listing,
-                                         bool other_shapes) {
-  Machine machine = Machine::host();
-  if (other_shapes) machine.cheap_masks = machine.wide_vectors = !machine.wide_vectors;
-  const Output output = listing == HostListing::Object     ? Output::Object
-                        : listing == HostListing::Assembly ? Output::Assembly
-                                                           : Output::Ir;
-  return make_code(machine, output, [&](llvm::Module& module) -> Result<void> {
+Result<std::vector<std::byte>> host_code(const plan::Plan& plan, const HostOptions& options,
+                                         HostListing listing) {
+  std::vector<Phases> segments;
+  std::vector<const check::CheckedProgram*> programs;
+  for (const plan::Segment& segment : plan.segments) {
+    auto phases = Phases::make(segment.program, options.checked);
+    if (!phases) return std::unexpected(phases.error());
+    segments.push_back(std::move(*phases));
+  }
+  for (const Phases& phases : segments)
+    for (size_t i = 0; i < phases.count(); ++i) programs.push_back(&phases.program(i));
+  for (const check::CheckedProgram* const program : programs)
+    if (auto refused = private_refusal(*program)) return std::unexpected(std::move(*refused));
+  const auto sizes = plan_code(programs, budget_for(options.code));
+  if (!sizes) return std::unexpected(sizes.error());
+
+  Machine machine = machine_for(options.code);
+  machine.cheap_passes = sizes->effort == Effort::Cheap;
+  return make_code(machine, output_for(listing), [&](llvm::Module& module) -> Result<void> {
     std::vector<device::KernelInfo> all;
-    const bool runs_once =
-        plan.steps.size() == 1 && std::holds_alternative<plan::LaunchStep>(plan.steps.front().node);
+    const HostTarget target{
+        .half_conversions = machine.half_conversions,
+        .cheap_masks = machine.cheap_masks,
+        .wide_vectors = machine.wide_vectors,
+        .checked = options.checked,
+        .runs_once = plan.steps.size() == 1 &&
+                     std::holds_alternative<plan::LaunchStep>(plan.steps.front().node),
+        .poison = options.poison,
+        .effort = sizes->effort};
+    std::span<const CodeSize> left = sizes->programs;
     for (uint32_t i = 0; i < plan.segments.size(); ++i) {
-      const plan::Segment& segment = plan.segments[i];
-      const auto phases = Phases::make(segment.program, checked);
-      if (!phases) return std::unexpected(phases.error());
-      all.push_back(emit_kernel(module, segment, *phases, i,
-                                {.half_conversions = machine.half_conversions,
-                                 .cheap_masks = machine.cheap_masks,
-                                 .wide_vectors = machine.wide_vectors,
-                                 .checked = checked,
-                                 .runs_once = runs_once}));
+      const size_t phases = segments[i].count();
+      all.push_back(
+          emit_kernel(module, {plan.segments[i], segments[i], left.first(phases), i}, target));
+      left = left.subspan(phases);
     }
     add_info(module, all);
     return {};

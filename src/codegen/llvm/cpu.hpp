@@ -2,7 +2,9 @@
 // Object code of the host for a plan.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "vyre/base/result.hpp"
@@ -12,8 +14,21 @@ namespace vyre::codegen {
 
 enum class HostListing : uint8_t { Object, Llvm, Assembly };
 
-// `other_shapes`: those of processors of another kind, which this one runs, too.
-Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked, HostListing listing,
-                                         bool other_shapes = false);
+// Which code is made of a program. All but the first are for tests: the shapes that processors of
+// another kind get, and this one runs, too; functions that are called wherever they can be; and
+// both with as little effort as for the largest programs (code_size.hpp).
+enum class HostCode : uint8_t { Plain, OtherShapes, Called, Cheap };
+
+struct HostOptions {
+  bool checked = false;
+  HostCode code = HostCode::Plain;
+  std::optional<std::byte> poison = {};  // what memory holds that need not be cleared
+};
+Result<std::vector<std::byte>> host_code(const plan::Plan& plan, const HostOptions& options,
+                                         HostListing listing);
+inline Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked,
+                                                HostListing listing) {
+  return host_code(plan, HostOptions{.checked = checked}, listing);
+}
 
 }  // namespace vyre::codegen

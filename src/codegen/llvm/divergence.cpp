@@ -26,9 +26,12 @@ Divergence::Divergence(const check::CheckedProgram& checked, BlockShape shape, O
   if (options.params_vary)
     for (const Fn& fn : p_.fns)
       for (const LocalId param : p_.params(fn.params)) local_[param.index()] = true;
-  // Everything only ever becomes worse, so this ends.
+  // Everything only ever becomes worse, so this ends; where it would take long, at the worst.
+  constexpr uint32_t kMostRounds = 64;
+  uint32_t rounds = 0;
   do {
     changed_ = false;
+    if (++rounds == kMostRounds) assume_worst();
     fn_ = {};
     walk(p_.body, 0);
     for (uint32_t i = 0; i < p_.fns.size(); ++i) {
@@ -37,6 +40,11 @@ Divergence::Divergence(const check::CheckedProgram& checked, BlockShape shape, O
       walk(p_.fns[i].body, fn_depth_);
     }
   } while (changed_);
+}
+
+void Divergence::assume_worst() {
+  for (std::vector<bool>* const flags : {&local_, &loop_, &fn_returns_, &fn_result_, &fn_diverges_})
+    flags->assign(flags->size(), true);
 }
 
 Divergence::LoopKinds Divergence::loop_kinds(const std::vector<bool>& left_out) const {

@@ -54,6 +54,7 @@ class Divergence {
   void walk(ir::Block block, uint32_t depth);
   void walk(ir::StmtId id, uint32_t depth);
   void calls_in(ir::ExprId expr, uint32_t depth);
+  void assume_worst();
   void vary(ir::LocalId local);
   void set(std::vector<bool>& flags, size_t index);
   void end_lanes(bool some);

@@ -18,6 +18,7 @@ Val LaneCode::constant(Type type, uint64_t bits) {
 }
 
 Val LaneCode::value(ExprId id) {
+  ++nodes_;
   const auto literal = [&](const auto&) {
     return constant(type_of_expr(id), check::literal_in_type(p()[id], type_of_expr(id))->bits);
   };
@@ -274,10 +275,13 @@ Val LaneCode::lazy(const Binary& e, bool as_condition) {
 // ---- functions
 
 Val LaneCode::call(const Call& e) {
+  if (frame().c == frames_.front().c && options_.size != nullptr &&
+      !options_.size->called.empty() && options_.size->called[e.fn.index()])
+    return call_function(e);
   Frame inner;
   inner.c = frame().c;
   inner.d = frame().d;
-  inner.slots.resize(p().locals.size());
+  inner.slots = slots_of(*frame().c, e.fn);
   const auto params = p().params(p()[e.fn].params);
   const auto args = p().arguments(e.args);
   for (size_t k = 0; k < args.size(); ++k) {
@@ -345,8 +349,10 @@ Val LaneCode::maths(Intrinsic op, Type type, std::span<const Val> args) {
   Frame inner;
   inner.c = &library.program;
   inner.d = varying ? &library.varying(options_.shape) : &library.uniform;
-  inner.slots.resize(inner.c->program.locals.size());
   const FnId fn = maths_library().function(op, type);
+  inner.slots = slots_of(*inner.c, fn);
+  if (options_.size != nullptr && options_.size->maths_called)
+    return call_maths(std::move(inner), fn, args, varying);
   const auto params = inner.c->program.params(inner.c->program[fn].params);
   for (size_t k = 0; k < args.size(); ++k)
     inner.slots[params[k].index()].value = {varying ? math_.splat(args[k]) : args[k].v, varying};

@@ -39,22 +39,23 @@ uint64_t round_up(uint64_t n) {
 
 class KernelEmitter {
  public:
-  KernelEmitter(llvm::Module& module, const plan::Segment& segment, const Phases& phases,
-                uint32_t number, const HostTarget& target)
+  KernelEmitter(llvm::Module& module, const KernelSource& source, const HostTarget& target)
       : module_(module),
         context_(module.getContext()),
         b_(context_),
-        segment_(segment),
-        program_(segment.program),
-        phases_(phases),
-        number_(number),
+        segment_(source.segment),
+        program_(segment_.program),
+        phases_(source.phases),
+        sizes_(source.sizes),
+        number_(source.number),
         target_(target),
-        uses_(buffer_uses(segment.program)) {}
+        uses_(buffer_uses(segment_.program)) {}
 
   device::KernelInfo run() {
     begin();
     for (size_t i = 0; i < phases_.count(); ++i) prepare_phase(i);
     lay_out_scratch();
+    group_bytes_ = scratch_bytes_;
     std::optional<OwnCopies> copies;
     if (!target_.checked) copies.emplace(program_, uses_, scratch_bytes_);
     if (copies && copies->empty()) copies.reset();
@@ -162,8 +163,10 @@ class KernelEmitter {
     phase.program = &phases_.program(i);
     if (!target_.checked) phase.needed = lanes_needed(*phase.program);
     if (!phase.needed.one) {
-      PhaseShape chosen = choose_shape(*phase.program, own_memory(i), uses_in(i), target_.checked,
-                                       target_.wide_vectors);
+      // Only subgroups have to be vectors.
+      const bool one_lane = target_.checked || target_.effort != Effort::Full;
+      PhaseShape chosen =
+          choose_shape(*phase.program, own_memory(i), uses_in(i), one_lane, target_.wide_vectors);
       phase.shape = chosen.block;
       phase.one_by_one = std::move(chosen.one_by_one);
     }
@@ -272,6 +275,9 @@ class KernelEmitter {
           llvm::Intrinsic::umin, run,
           llvm::ConstantInt::get(word, static_cast<uint64_t>(std::min(most, 1e9))));
     }
+    if (target_.poison && group_bytes_ != 0)
+      b_.CreateMemSet(scratch_, b_.getInt8(static_cast<uint8_t>(*target_.poison)), group_bytes_,
+                      llvm::Align(kLine));
     start_shared(g);
     if (phases_.cut() == nullptr) {
       emit_phase(0, wx, run, memories_);
@@ -301,7 +307,7 @@ class KernelEmitter {
   }
 
   llvm::BasicBlock* block(const char* name) {
-    return llvm::BasicBlock::Create(context_, name, function_);
+    return llvm::BasicBlock::Create(context_, name, b_.GetInsertBlock()->getParent());
   }
 
   llvm::Value* kept_area(const plan::SharedUse& use, llvm::Value* group) {
@@ -438,8 +444,22 @@ class KernelEmitter {
     }
     llvm::Value* const live = control_word(plan::ControlWords::kLive);
     if (phase.tells_live) b_.CreateStore(b_.getInt32(0), live);
-    emit_phase(index, b_.CreateZExt(ids_.wid[0], b_.getInt64Ty()),
-               llvm::ConstantInt::get(b_.getInt64Ty(), 1), memories);
+    const auto emit = [&] {
+      emit_phase(index, b_.CreateZExt(ids_.wid[0], b_.getInt64Ty()),
+                 llvm::ConstantInt::get(b_.getInt64Ty(), 1), memories);
+    };
+    if (target_.effort == Effort::Full) {
+      emit();
+    } else {
+      // What takes LLVM longer than in proportion to a function does so for one phase only.
+      const OutOfLine function =
+          make_out_of_line(b_, fmt::format("vyre_phase_{}_{}", number_, index), {}, nullptr,
+                           [&](llvm::Function&) -> llvm::Value* {
+                             emit();
+                             return nullptr;
+                           });
+      call_out_of_line(b_, function, {});
+    }
     if (phase.tells_live) {
       llvm::BasicBlock* const on = block("live");
       b_.CreateCondBr(b_.CreateICmpNE(b_.CreateLoad(b_.getInt32Ty(), live), b_.getInt32(0)), on,
@@ -618,9 +638,10 @@ class KernelEmitter {
                  .cheap_masks = target_.cheap_masks,
                  .test = phase.needed.test,
                  .jumps_over_accesses = phase.shape.lanes == 1,
-                 .splits_loops = true,
+                 .splits_loops = target_.effort == Effort::Full,
                  .shared_lines = true,
-                 .one_by_one = phase.one_by_one.empty() ? nullptr : &phase.one_by_one},
+                 .one_by_one = phase.one_by_one.empty() ? nullptr : &phase.one_by_one,
+                 .size = sizes_.empty() ? nullptr : &sizes_[index]},
                 wx, run, phase.needed.one);
   }
 
@@ -691,6 +712,7 @@ class KernelEmitter {
   const plan::Segment& segment_;
   const check::CheckedProgram& program_;
   const Phases& phases_;
+  std::span<const CodeSize> sizes_;  // by phase
   uint32_t number_;
   HostTarget target_;
   std::vector<BufferUse> uses_;
@@ -713,6 +735,7 @@ class KernelEmitter {
   std::vector<HiddenRow> hidden_;
   std::vector<Phase> plans_;
   uint64_t scratch_bytes_ = 0;
+  uint64_t group_bytes_ = 0;  // of these, what a workgroup begins anew
   uint32_t copies_ = 0;
   uint32_t loops_ = 0;
   bool cost_guessed_ = false;
@@ -720,9 +743,9 @@ class KernelEmitter {
 
 }  // namespace
 
-device::KernelInfo emit_kernel(llvm::Module& module, const plan::Segment& segment,
-                               const Phases& phases, uint32_t number, const HostTarget& target) {
-  return KernelEmitter(module, segment, phases, number, target).run();
+device::KernelInfo emit_kernel(llvm::Module& module, const KernelSource& source,
+                               const HostTarget& target) {
+  return KernelEmitter(module, source, target).run();
 }
 
 }  // namespace vyre::codegen

@@ -4,6 +4,9 @@
 // how it is called).
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "codegen/llvm/buffer_use.hpp"
@@ -18,12 +21,22 @@ struct HostTarget {
   bool cheap_masks = false;      // a masked access takes as long as a whole one
   bool wide_vectors = true;      // of 512 bits
   bool checked = false;
-  bool runs_once = false;  // the segment is all there is of the program
+  bool runs_once = false;                // the segment is all there is of the program
+  std::optional<std::byte> poison = {};  // what scratch memory holds that is not cleared
+  Effort effort = Effort::Full;
+};
+
+// A segment as it is compiled: `sizes` are those of its phases; none: every call is inlined.
+struct KernelSource {
+  const plan::Segment& segment;
+  const Phases& phases;
+  std::span<const CodeSize> sizes;
+  uint32_t number = 0;
 };
 
 // Adds vyre_entry_<number> to the module; says what a caller has to know.
-device::KernelInfo emit_kernel(llvm::Module& module, const plan::Segment& segment,
-                               const Phases& phases, uint32_t number, const HostTarget& target);
+device::KernelInfo emit_kernel(llvm::Module& module, const KernelSource& source,
+                               const HostTarget& target);
 
 struct PhaseShape {
   BlockShape block;
@@ -31,9 +44,10 @@ struct PhaseShape {
   std::vector<bool> one_by_one;
 };
 // Lanes of a block in which a phase is run, by what it does. `own`, by buffer: memory that no other
-// thread sees. `uses`, by buffer: what its segment does with it.
+// thread sees. `uses`, by buffer: what its segment does with it. `one_lane`: without need no more.
 PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
-                        const std::vector<BufferUse>& uses, bool checked, bool wide_vectors = true);
+                        const std::vector<BufferUse>& uses, bool one_lane,
+                        bool wide_vectors = true);
 
 inline constexpr uint32_t kSubgroupLanes = 32;
 

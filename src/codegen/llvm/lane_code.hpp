@@ -10,12 +10,15 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "codegen/llvm/code_size.hpp"
 #include "codegen/llvm/divergence.hpp"
+#include "codegen/llvm/out_of_line.hpp"
 #include "codegen/llvm/values.hpp"
 #include "vyre/check/check.hpp"
 
@@ -122,6 +125,10 @@ class Environment {
   // leave_lane().
   virtual void enter_lane(llvm::Value* lane);
   virtual void leave_lane();
+  // Between them what is emitted belongs to a function of its own, of which nothing can be done
+  // before it is called.
+  virtual void enter_function() {}
+  virtual void leave_function() {}
 
   // Only where each lane is a thread of its own (Options::lanes_are_threads); elsewhere the plan
   // cuts at barriers and copies, and a subgroup is a block of lanes.
@@ -177,6 +184,8 @@ class LaneCode {
     bool lanes_are_threads = false;
     // By statement of the program: PhaseShape::one_by_one.
     const std::vector<bool>* one_by_one = nullptr;
+    // Of the program: which functions are called; null: all are inlined.
+    const CodeSize* size = nullptr;
   };
   LaneCode(Builder& builder, Environment& environment, const check::CheckedProgram& program,
            const Divergence& divergence, const Options& options);
@@ -202,10 +211,23 @@ class LaneCode {
     llvm::Value* untold = nullptr;
     llvm::Value* weight = nullptr;
   };
+  // By local of the program, from the first one that a function has.
+  class Slots {
+   public:
+    Slots() = default;
+    Slots(size_t first, size_t count) : first_(first), slots_(count) {}
+    Slot& operator[](size_t local) { return slots_[local - first_]; }
+    const Slot& operator[](size_t local) const { return slots_[local - first_]; }
+    [[nodiscard]] size_t size() const { return slots_.size(); }
+
+   private:
+    size_t first_ = 0;
+    std::vector<Slot> slots_;
+  };
   struct Frame {
     const check::CheckedProgram* c = nullptr;
     const Divergence* d = nullptr;
-    std::vector<Slot> slots;
+    Slots slots;
     std::vector<Loop> loops;
     // Of a function:
     ir::FnId fn = {};
@@ -222,6 +244,9 @@ class LaneCode {
 
   // Statements that may be emitted a second time so that full blocks need no mask.
   static constexpr uint32_t kMostRepeated = 400;
+  // Loops of fewer trips, with those around them, end soon enough without asking: a block of lanes
+  // asks when it is done.
+  static constexpr uint64_t kTripsWithoutPoll = uint64_t{1} << 18;
 
   // ---- statements (statements.cpp, loops.cpp)
 
@@ -255,16 +280,22 @@ class LaneCode {
   // values in `variable` on.
   llvm::Value* emit_together(const ir::For& s, ir::StmtId id, const Val& first, const Val& last,
                              const Val& step, llvm::Value* variable, bool polls);
-  // Asks whether to go on, after a trip that was emitted since there were so many instructions.
-  void poll_trip(ir::StmtId id, uint64_t instructions_before);
-  [[nodiscard]] uint64_t trip_weight(uint64_t instructions_before) const;
+  // How much there was at some time: of the function, and of the program.
+  struct Emitted {
+    std::optional<uint64_t> instructions = {};
+    uint64_t nodes = 0;
+    uint64_t called = 0;
+  };
+  Emitted emitted();
+  // Asks whether to go on, after a trip that was emitted since then.
+  void poll_trip(ir::StmtId id, const Emitted& before);
+  [[nodiscard]] uint64_t trip_weight(const Emitted& before) const;
   // Loops as nests (loop_nest.cpp).
   void emit_for_nest(const ir::For& s, ir::StmtId id, const Val& first, const Val& last,
                      const Val& step);
   void emit_while_nest(const ir::While& s, ir::StmtId id);
   Nest start_nest();
   void tell_trips(const Loop& loop);
-  [[nodiscard]] uint64_t instructions() const;
   // Loops whose accesses are tested before they start (loop_split.cpp).
   [[nodiscard]] bool can_split(const ir::For& s, ir::Type type) const;
   void emit_split_for(const ir::For& s, ir::StmtId id, const Val& first, const Val& last,
@@ -303,6 +334,13 @@ class LaneCode {
   Val uniform_load(ir::ExprId id, const ir::UniformLoad& e);
   Val call(const ir::Call& e);
   Val call_body(Frame frame, ir::FnId fn);
+  // Functions of their own (calls.cpp).
+  Slots slots_of(const check::CheckedProgram& program, ir::FnId fn);
+  struct Callee;
+  Val call_function(const ir::Call& e);
+  Val call_maths(Frame frame, ir::FnId fn, std::span<const Val> args, bool varying);
+  // Emits what `body` does as a function, in which nothing is known of what is around the call.
+  OutOfLine own_function(const Callee& callee, llvm::function_ref<Val(llvm::Function&)> body);
   Val maths(ir::Intrinsic op, ir::Type type, std::span<const Val> args);
   Val intrinsic(const ir::IntrinsicCall& e);
   Val constant(ir::Type type, uint64_t bits);
@@ -311,6 +349,7 @@ class LaneCode {
 
   MemoryRef memory(ir::Memory m);
   MemoryRef table(ir::ConstId id);
+  MemoryRef new_table(ir::ConstId id);
   Val load(ir::Memory m, ir::ExprId index, SiteRef site, bool proved);
   Val load_at(const MemoryRef& m, Val index, ir::Type index_type, SiteRef site, bool proved);
   void store_at(const MemoryRef& m, ir::Memory source, Val index, ir::Type index_type, Val v,
@@ -442,7 +481,22 @@ class LaneCode {
   uint32_t asked_ = 0;      // loops so far that ask whether to go on
   // Of one lane: the first is not less than the second.
   std::vector<std::pair<ir::ExprId, ir::ExprId>> facts_;
+  uint64_t nodes_ = 0;    // statements and expressions emitted so far
+  uint32_t counted_ = 0;  // how often instructions were
+  std::map<std::pair<const void*, uint32_t>, MemoryRef> tables_;  // by program and constant
   uint32_t copies_ = 0;  // statements emitted a second time for full masks
+  // A function that was made: what it stands for, the block of lanes and the memories it is for.
+  struct CallKey {
+    uint32_t fn = 0;
+    uint32_t lanes = 1;
+    std::vector<const void*> values = {};
+    friend auto operator<=>(const CallKey&, const CallKey&) = default;
+  };
+  std::map<CallKey, OutOfLine> functions_;
+  // Instructions that the calls so far stand for, with those of the functions that they call:
+  // a loop whose trips call much polls as often as if all of it were inlined.
+  uint64_t called_ = 0;
+  std::map<std::pair<const void*, uint32_t>, std::pair<size_t, size_t>> fn_locals_;
 };
 
 }  // namespace vyre::codegen

@@ -64,6 +64,13 @@ TEST(BufferUses, SharedMemoryThatIsWrittenWhole) {
   EXPECT_FALSE(whole("  if u[0] > 1 { s[lid.x] = a[gid.x]; }\n"));
   EXPECT_FALSE(whole("  s[lid.x] = s[lid.x ^ 1];\n"));
   EXPECT_FALSE(whole("  if gid.x > 5 { return; }\n  s[lid.x] = 1;\n"));
+  // What is there is read, whatever comes after.
+  EXPECT_FALSE(whole("  s[lid.x] += 1;\n  s[lid.x] = 1;\n"));
+  EXPECT_FALSE(whole("  s[lid.x] = 1;\n  s[lid.x ^ 1] += 1;\n"));
+  EXPECT_FALSE(whole("  async copy(0, b, 0, s, 0, 4);\n  wait(0);\n  s[lid.x] = 1;\n"));
+  // Where it may not be done.
+  EXPECT_FALSE(whole("  for i in 0 .. u[0] { s[lid.x] = 1; }\n"));
+  EXPECT_FALSE(whole("  while u[0] > 1 { s[lid.x] = 1; break; }\n"));
 }
 
 }  // namespace

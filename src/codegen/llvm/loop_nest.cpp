@@ -86,7 +86,7 @@ void LaneCode::emit_for_nest(const For& s, StmtId id, const Val& first, const Va
   Slot& slot = frame().slots[s.variable.index()];
   slot.variable = nullptr;
   slot.value = {b_.CreateLoad(number, at), false};
-  const uint64_t before_trip = instructions();
+  const Emitted before_trip = emitted();
   const uint32_t asked = asked_;
   emit_trip(s.body, nest.loop, false);
   const uint64_t weight = trip_weight(before_trip);
@@ -131,7 +131,7 @@ void LaneCode::emit_while_nest(const While& s, StmtId id) {
   llvm::BasicBlock* const exit = nest.loop.exit = new_block("while_end");
   b_.CreateBr(head);
   b_.SetInsertPoint(head);
-  const uint64_t before_trip = instructions();
+  const Emitted before_trip = emitted();
   const uint32_t asked = asked_;
   const Val c = value(s.condition);
   if (!terminated()) b_.CreateCondBr(c.v, body, exit);

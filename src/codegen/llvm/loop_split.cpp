@@ -198,7 +198,7 @@ void LaneCode::emit_split_for(const For& s, StmtId id, const Val& first, const V
     Slot& slot = frame().slots[s.variable.index()];
     slot.variable = nullptr;
     slot.value = {split.number, false};
-    const uint64_t before_trip = instructions();
+    const Emitted before_trip = emitted();
     emit_trip(s.body, exit, false);
     return before_trip;
   };
@@ -210,7 +210,7 @@ void LaneCode::emit_split_for(const For& s, StmtId id, const Val& first, const V
 
   llvm::BasicBlock* const fast = new_block("for");
   splits_.push_back(&split);
-  const uint64_t before_trip = trip(fast);
+  const Emitted before_trip = trip(fast);
   splits_.pop_back();
   const uint64_t weight = trip_weight(before_trip);
   if (asks_each_trip) env_.poll({{}, id}, static_cast<uint32_t>(weight));
@@ -264,7 +264,7 @@ void LaneCode::emit_split_for(const For& s, StmtId id, const Val& first, const V
   if (!whole) {
     copies_ += s.body.count;
     const bool outer = std::exchange(no_splits_, true);
-    const uint64_t before_slow = trip(slow);
+    const Emitted before_slow = trip(slow);
     no_splits_ = outer;
     if (polls) poll_trip(id, before_slow);
     b_.CreateCondBr(b_.CreateICmpSLT(next(), end), head, exit);

@@ -9,9 +9,6 @@ using namespace ir;
 
 namespace {
 
-// Loops of fewer trips, with those around them, end soon enough without asking: a block of lanes
-// asks when it is done.
-constexpr uint64_t kTripsWithoutPoll = uint64_t{1} << 18;
 // With loops inside that may end without having asked.
 constexpr uint64_t kMostSilentTrips = 64;
 
@@ -142,7 +139,7 @@ void LaneCode::emit_for(const For& s, StmtId id) {
     b_.CreateCondBr(less(first, last).v, body, exit);
     b_.SetInsertPoint(body);
     frame().slots[s.variable.index()].value = current();
-    const uint64_t before_trip = instructions();
+    const Emitted before_trip = emitted();
     const uint32_t asked = asked_;
     emit_trip(s.body, exit, false);
     // Loops inside may leave asking to those around them.
@@ -179,7 +176,7 @@ void LaneCode::emit_for(const For& s, StmtId id) {
     b_.CreateCondBr(any(mask_), body, exit);
     b_.SetInsertPoint(body);
     frame().slots[s.variable.index()].value = current();
-    const uint64_t before_trip = instructions();
+    const Emitted before_trip = emitted();
     emit_trip(s.body, exit, true);
     if (polls) poll_trip(id, before_trip);
     const Val i = current();
@@ -194,20 +191,31 @@ void LaneCode::emit_for(const For& s, StmtId id) {
   trips_ = outer_trips;
 }
 
-uint64_t LaneCode::instructions() const {
-  return b_.GetInsertBlock()->getParent()->getInstructionCount();
+// To count the instructions of a function is to look at all of them, which too many loops would do
+// too often.
+LaneCode::Emitted LaneCode::emitted() {
+  constexpr uint32_t kMostCounted = 256;
+  Emitted now{.nodes = nodes_, .called = called_};
+  if (counted_++ < kMostCounted)
+    now.instructions = b_.GetInsertBlock()->getParent()->getInstructionCount();
+  return now;
 }
 
-uint64_t LaneCode::trip_weight(uint64_t instructions_before) const {
+uint64_t LaneCode::trip_weight(const Emitted& before) const {
   constexpr uint64_t kInstructionsPerUnit = 16;
+  constexpr uint64_t kInstructionsPerNode = 4;
   constexpr uint64_t kMostUnits = 1U << 14;
-  const uint64_t units = (instructions() - instructions_before) / kInstructionsPerUnit;
-  return std::clamp<uint64_t>(units, 1, kMostUnits);
+  const uint64_t instructions =
+      before.instructions
+          ? b_.GetInsertBlock()->getParent()->getInstructionCount() - *before.instructions
+          : (nodes_ - before.nodes) * kInstructionsPerNode;
+  const uint64_t called = called_ - before.called;
+  return std::clamp<uint64_t>((instructions + called) / kInstructionsPerUnit, 1, kMostUnits);
 }
 
-void LaneCode::poll_trip(StmtId id, uint64_t instructions_before) {
+void LaneCode::poll_trip(StmtId id, const Emitted& before) {
   ++asked_;
-  env_.poll({{}, id}, static_cast<uint32_t>(trip_weight(instructions_before)));
+  env_.poll({{}, id}, static_cast<uint32_t>(trip_weight(before)));
 }
 
 llvm::Value* LaneCode::emit_together(const For& s, StmtId id, const Val& first, const Val& last,
@@ -242,7 +250,7 @@ llvm::Value* LaneCode::emit_together(const For& s, StmtId id, const Val& first, 
   };
   frame().slots[s.variable.index()].value = {numbered(low), true, b_.CreateSub(low, start)};
   // Nothing leaves it early, so it is like any trip without a mask.
-  const uint64_t before_trip = instructions();
+  const Emitted before_trip = emitted();
   constexpr uint64_t kTripsAhead = 16;
   constexpr uint64_t kFarStep = 1024;
   const uint64_t far = llvm::cast<llvm::ConstantInt>(step.v)->getZExtValue();
@@ -286,7 +294,7 @@ void LaneCode::emit_while(const While& s, StmtId id) {
     const Val c = value(s.condition);
     if (!terminated()) b_.CreateCondBr(c.v, body, exit);
     b_.SetInsertPoint(body);
-    const uint64_t before_trip = instructions();
+    const Emitted before_trip = emitted();
     emit_trip(s.body, exit, false);
     poll_trip(id, before_trip);
     b_.CreateBr(head);
@@ -302,7 +310,7 @@ void LaneCode::emit_while(const While& s, StmtId id) {
   mask_ = b_.CreateAnd(mask_or_all(), math_.splat(c));
   b_.CreateCondBr(any(mask_), body, exit);
   b_.SetInsertPoint(body);
-  const uint64_t before_trip = instructions();
+  const Emitted before_trip = emitted();
   emit_trip(s.body, exit, true);
   b_.CreateStore(mask_or_all(), lanes.active);
   poll_trip(id, before_trip);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/llvm/machine_code.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <new>
 
@@ -17,6 +19,7 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/Scalarizer.h>
 
 extern "C" {
@@ -26,6 +29,9 @@ void LLVMInitializeNVPTXTargetMC();
 void LLVMInitializeNVPTXAsmPrinter();
 }
 
+#include "base/stop.hpp"
+#include "codegen/in_process.hpp"
+#include "codegen/llvm/nan_bits.hpp"
 #include "codegen/llvm/narrow_lanes.hpp"
 #include "codegen/llvm/wrapping_tests.hpp"
 
@@ -42,11 +48,49 @@ struct Refused {
   std::string reason;
 };
 
+// Found before LLVM's first pass, so that no frame of LLVM is left.
+struct TooHeavy {};
+
+FailureHooks failure_hooks;
+std::atomic<bool> interrupted = false;
+constinit thread_local bool inside = false;
+constinit thread_local uint64_t weight_limit = 0;
+
 void refuse(void*, const char* reason, bool) {
+  if (failure_hooks.refused != nullptr) failure_hooks.refused(reason);
   throw Refused{reason};
 }
 void refuse_memory(void*, const char*, bool) {
+  if (failure_hooks.no_memory != nullptr) failure_hooks.no_memory();
   throw std::bad_alloc();
+}
+
+// Everything of LLVM that one compilation makes.
+struct Work {
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::string said;  // by LLVM's diagnostics
+  llvm::LLVMContext context;
+  llvm::Module module{"vyre", context};
+  llvm::PassInstrumentationCallbacks callbacks;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::ModulePassManager passes;
+  llvm::legacy::PassManager emitters;
+  llvm::SmallString<0> bytes;
+  llvm::raw_svector_ostream out{bytes};
+  Work* next = nullptr;
+};
+
+// Reachable for ever, so that no leak checker asks about it.
+void abandon(std::unique_ptr<Work> work) {
+  static std::mutex mutex;
+  static Work* all = nullptr;
+  interrupted = true;
+  const std::scoped_lock lock(mutex);
+  work->next = all;
+  all = work.release();
 }
 
 void start_llvm() {
@@ -67,27 +111,54 @@ void start_llvm() {
 // code. Loops of the source keep their order of operations.
 constexpr const char* kPasses =
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
-    "vyre-narrow-lanes,loop-mssa(loop-rotate,licm),simplifycfg,gvn<no-pre>,instcombine<no-verify-"
-    "fixpoint>,"
-    "loop(loop-unroll-full),sroa,early-cse<memssa>,infer-alignment,dse,adce,simplifycfg)";
+    "vyre-narrow-lanes,vyre-nan-bits,loop-mssa(loop-rotate,licm),simplifycfg,gvn<no-pre>,"
+    "instcombine<no-verify-fixpoint>,loop(loop-unroll-full),sroa,early-cse<memssa>,infer-alignment,"
+    "dse,adce,simplifycfg)";
 
 // The same for lanes that are threads: several of them in one are vectors only until what they do
 // is known to lie side by side; then it is taken apart, what two lanes load is loaded once, and
-// LLVM puts together what a thread accesses in a row. Nothing may follow the last pass, which
-// instcombine would undo.
+// LLVM puts together what a thread accesses in a row. Nothing may follow the last two passes,
+// which instcombine would undo.
 constexpr const char* kThreadPasses =
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,infer-alignment,"
-    "vyre-take-apart,instcombine<no-verify-fixpoint>,loop-mssa(loop-rotate,licm),simplifycfg,"
-    "gvn<no-pre>,instcombine<no-verify-fixpoint>,loop(loop-unroll-full),sroa,early-cse<memssa>,"
-    "loop-unroll<O3>,simplifycfg,early-cse<memssa>,correlated-propagation,infer-alignment,dse,adce,"
-    "simplifycfg,vyre-wrapping-tests)";
+    "vyre-take-apart,instcombine<no-verify-fixpoint>,vyre-nan-bits,loop-mssa(loop-rotate,licm),"
+    "simplifycfg,gvn<no-pre>,instcombine<no-verify-fixpoint>,loop(loop-unroll-full),sroa,"
+    "early-cse<memssa>,loop-unroll<O3>,simplifycfg,early-cse<memssa>,correlated-propagation,"
+    "infer-alignment,dse,adce,simplifycfg,vyre-sign-bits,vyre-wrapping-tests)";
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pipeline) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
+// For the largest modules. What PTX needs to mean the same is done for it as well.
+constexpr const char* kCheapPasses = "function(vyre-promote)";
+constexpr const char* kCheapThreadPasses =
+    "function(vyre-promote,vyre-sign-bits,vyre-wrapping-tests)";
+
+// Variables to registers. LLVM looks for each of them at all blocks that come after it, so they
+// stay in memory where both are many.
+struct Promote : llvm::PassInfoMixin<Promote> {
+  static constexpr const char* kName = "vyre-promote";
+  static constexpr uint64_t kMostLooks = uint64_t{1} << 22;
+
+  static llvm::PreservedAnalyses run(llvm::Function& function,
+                                     llvm::FunctionAnalysisManager& analyses) {
+    const auto variables = llvm::count_if(function.getEntryBlock(), [](const llvm::Instruction& i) {
+      return llvm::isa<llvm::AllocaInst>(i);
+    });
+    if (static_cast<uint64_t>(variables) * function.size() > kMostLooks)
+      return llvm::PreservedAnalyses::all();
+    return llvm::SROAPass(llvm::SROAOptions::PreserveCFG).run(function, analyses);
+  }
+};
+
+const char* passes_for(const Machine& machine) {
+  if (machine.cheap_passes) return machine.lanes_are_threads ? kCheapThreadPasses : kCheapPasses;
+  return machine.lanes_are_threads ? kThreadPasses : kPasses;
+}
+
+void optimise(Work& work, const char* pipeline) {
+  // Passes that are left out leave a valid module, which is then not used.
+  work.callbacks.registerShouldRunOptionalPassCallback(
+      [](llvm::StringRef, llvm::Any) { return !stop_requested(); });
+  llvm::PassBuilder builder(work.machine.get(), llvm::PipelineTuningOptions(), std::nullopt,
+                            &work.callbacks);
   builder.registerPipelineParsingCallback([](llvm::StringRef name,
                                              llvm::FunctionPassManager& passes,
                                              llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
@@ -99,21 +170,61 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const char* pi
       passes.addPass(WrappingTests());
       return true;
     }
+    if (name == SignBits::kName) {
+      passes.addPass(SignBits());
+      return true;
+    }
+    if (name == NanBits::kName) {
+      passes.addPass(NanBits());
+      return true;
+    }
+    if (name == Promote::kName) {
+      passes.addPass(Promote());
+      return true;
+    }
     if (name != "vyre-take-apart") return false;
     llvm::ScalarizerPassOptions options;
     options.ScalarizeLoadStore = true;
     passes.addPass(llvm::ScalarizerPass(options));
     return true;
   });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager passes;
-  if (llvm::Error error = builder.parsePassPipeline(passes, pipeline))
+  builder.registerModuleAnalyses(work.modules);
+  builder.registerCGSCCAnalyses(work.components);
+  builder.registerFunctionAnalyses(work.functions);
+  builder.registerLoopAnalyses(work.loops);
+  builder.crossRegisterProxies(work.loops, work.functions, work.components, work.modules);
+  if (llvm::Error error = builder.parsePassPipeline(work.passes, pipeline))
     throw Refused{llvm::toString(std::move(error))};
-  passes.run(module, modules);
+  work.passes.run(work.module, work.modules);
+  // What is known of values would be kept up to date while code is selected, for nobody.
+  work.modules.clear();
+  work.components.clear();
+  work.functions.clear();
+  work.loops.clear();
+}
+
+// What the module costs to optimise and select: instructions, by the registers that their values
+// take, and by element where an operation is done for one after the other.
+uint64_t weight_of(const llvm::Module& module) {
+  constexpr uint64_t kRegisterBits = 256;
+  uint64_t weight = 0;
+  for (const llvm::Function& function : module)
+    for (const llvm::BasicBlock& block : function)
+      for (const llvm::Instruction& i : block) {
+        const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(i.getType());
+        if (vector == nullptr) {
+          ++weight;
+          continue;
+        }
+        const unsigned code = i.getOpcode();
+        const bool by_element = code == llvm::Instruction::UDiv ||
+                                code == llvm::Instruction::SDiv ||
+                                code == llvm::Instruction::URem || code == llvm::Instruction::SRem;
+        const uint64_t bits = uint64_t{vector->getNumElements()} * vector->getScalarSizeInBits();
+        weight +=
+            by_element ? 4 * vector->getNumElements() : std::max<uint64_t>(1, bits / kRegisterBits);
+      }
+  return weight;
 }
 
 void collect(const llvm::DiagnosticInfo* info, void* text) {
@@ -124,7 +235,7 @@ void collect(const llvm::DiagnosticInfo* info, void* text) {
   info->print(printer);
 }
 
-Result<std::vector<std::byte>> generate(const Machine& machine, Output output,
+Result<std::vector<std::byte>> generate(Work& work, const Machine& machine, Output output,
                                         const std::function<Result<void>(llvm::Module&)>& fill) {
   std::string reason;
   const llvm::Target* const target = llvm::TargetRegistry::lookupTarget(machine.triple, reason);
@@ -133,16 +244,15 @@ Result<std::vector<std::byte>> generate(const Machine& machine, Output output,
         failed(ErrorCode::CompileFailed,
                fmt::format("LLVM makes no code for {}: {}. Fix: use another device", machine.triple,
                            reason)));
-  const std::unique_ptr<llvm::TargetMachine> made(target->createTargetMachine(
+  work.machine.reset(target->createTargetMachine(
       machine.triple, machine.cpu, machine.features, llvm::TargetOptions(), llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Default));
-  llvm::LLVMContext context;
-  std::string said;
-  context.setDiagnosticHandlerCallBack(
-      [](const llvm::DiagnosticInfo* info, void* text) { collect(info, text); }, &said);
-  llvm::Module module("vyre", context);
+      std::nullopt,
+      machine.cheap_passes ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default));
+  work.context.setDiagnosticHandlerCallBack(
+      [](const llvm::DiagnosticInfo* info, void* text) { collect(info, text); }, &work.said);
+  llvm::Module& module = work.module;
   module.setTargetTriple(machine.triple);
-  module.setDataLayout(made->createDataLayout());
+  module.setDataLayout(work.machine->createDataLayout());
   if (auto ok = fill(module); !ok) return std::unexpected(ok.error());
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
@@ -150,6 +260,9 @@ Result<std::vector<std::byte>> generate(const Machine& machine, Output output,
     function.addFnAttr("target-features", machine.features);
     if (machine.wide_vectors) function.addFnAttr("prefer-vector-width", "512");
   }
+  poll_stop_now();
+  if (weight_limit != 0)
+    if (weight_of(module) > weight_limit) throw TooHeavy();
   std::string broken;
   llvm::raw_string_ostream broken_out(broken);
   if (llvm::verifyModule(module, &broken_out))
@@ -157,23 +270,21 @@ Result<std::vector<std::byte>> generate(const Machine& machine, Output output,
         ErrorCode::Internal, fmt::format("the code generator made invalid LLVM IR: {}. Fix: report "
                                          "this as a bug of Vyre",
                                          broken)));
-  optimise(module, *made, machine.lanes_are_threads ? kThreadPasses : kPasses);
+  optimise(work, passes_for(machine));
+  poll_stop_now();
 
-  llvm::SmallString<0> bytes;
-  llvm::raw_svector_ostream out(bytes);
   if (output == Output::Ir) {
-    module.print(out, nullptr);
+    module.print(work.out, nullptr);
   } else {
-    llvm::legacy::PassManager passes;
     const auto type = output == Output::Object ? llvm::CodeGenFileType::ObjectFile
                                                : llvm::CodeGenFileType::AssemblyFile;
-    if (made->addPassesToEmitFile(passes, out, nullptr, type))
+    if (work.machine->addPassesToEmitFile(work.emitters, work.out, nullptr, type))
       throw Refused{"the target writes no such file"};
-    passes.run(module);
+    work.emitters.run(module);
   }
-  if (!said.empty()) throw Refused{said};
-  const auto* const first = reinterpret_cast<const std::byte*>(bytes.data());
-  return std::vector<std::byte>(first, first + bytes.size());
+  if (!work.said.empty()) throw Refused{work.said};
+  const auto* const first = reinterpret_cast<const std::byte*>(work.bytes.data());
+  return std::vector<std::byte>(first, first + work.bytes.size());
 }
 
 }  // namespace
@@ -208,15 +319,49 @@ Machine Machine::nvptx(std::string_view architecture) {
 Result<std::vector<std::byte>> make_code(const Machine& machine, Output output,
                                          const std::function<Result<void>(llvm::Module&)>& fill) {
   start_llvm();
+  const struct Inside {
+    Inside() { inside = true; }
+    ~Inside() { inside = false; }
+  } entered;
+  auto work = std::make_unique<Work>();
   try {
-    return generate(machine, output, fill);
+    return generate(*work, machine, output, fill);
   } catch (const Refused& refused) {
+    abandon(std::move(work));
     return std::unexpected(failed(
         ErrorCode::CompileFailed,
         fmt::format("LLVM refuses to make code for {}: {}. Fix: report this as a bug of Vyre; "
                     "another device may run the program",
                     machine.triple, refused.reason)));
+  } catch (const std::bad_alloc&) {
+    abandon(std::move(work));
+    throw;
   }
+}
+
+bool llvm_was_interrupted() {
+  return interrupted;
+}
+
+std::optional<Result<std::vector<std::byte>>> if_light(
+    uint64_t most, const std::function<Result<std::vector<std::byte>>()>& make) {
+  const struct Limit {
+    explicit Limit(uint64_t limit) { weight_limit = limit; }
+    ~Limit() { weight_limit = 0; }
+  } limit(most);
+  try {
+    return make();
+  } catch (const TooHeavy&) {
+    return std::nullopt;
+  }
+}
+
+bool in_llvm() {
+  return inside;
+}
+
+void set_failure_hooks(const FailureHooks& hooks) {
+  failure_hooks = hooks;
 }
 
 }  // namespace vyre::codegen

@@ -25,6 +25,7 @@ struct Machine {
   bool cheap_masks = false;   // masked accesses to elements of any size
   bool wide_vectors = false;  // 512 bits, to be asked for
   bool lanes_are_threads = false;
+  bool cheap_passes = false;  // only what takes linear time
 
   static const Machine& host();
   // "sm_90"
@@ -35,6 +36,11 @@ enum class Output : uint8_t { Object, Assembly, Ir };
 
 // Lets `fill` write a module for the machine, optimises it and gives it out. CompileFailed for what
 // LLVM refuses, also where it would end the process; Internal for a module that is not valid.
+// Throws Stopped between LLVM's passes and std::bad_alloc.
+//
+// LLVM is compiled without exceptions: what is thrown through its frames runs none of their
+// destructors. So whatever LLVM was working on then is abandoned, never destroyed
+// (codegen/in_process.hpp).
 Result<std::vector<std::byte>> make_code(const Machine& machine, Output output,
                                          const std::function<Result<void>(llvm::Module&)>& fill);
 

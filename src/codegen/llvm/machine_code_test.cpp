@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <llvm/Support/ErrorHandling.h>
 
+#include "base/stop.hpp"
+#include "codegen/in_process.hpp"
 #include "codegen/llvm/llvm_ir.hpp"
 
 #if defined(__has_feature)
@@ -119,6 +121,72 @@ TEST(MachineCode, AFatalErrorOfLlvm) {
   ASSERT_FALSE(code.has_value());
   EXPECT_EQ(code.error().code, ErrorCode::CompileFailed);
   EXPECT_THAT(code.error().message, HasSubstr("out of luck"));
+  expect_works();
+}
+
+// What LLVM worked on is never touched again, and the next one works.
+TEST(MachineCode, AFailedAllocationOfLlvm) {
+  EXPECT_THROW((void)make_code(Machine::host(), Output::Object,
+                               [](llvm::Module& module) -> Result<void> {
+                                 add_function(module);
+                                 llvm::report_bad_alloc_error("no memory");
+                               }),
+               std::bad_alloc);
+  EXPECT_TRUE(llvm_was_interrupted());
+  EXPECT_FALSE(in_llvm());
+  expect_works();
+}
+
+TEST(MachineCode, KnowsWhereItIs) {
+  bool inside = false;
+  EXPECT_FALSE(in_llvm());
+  const auto code = make_code(Machine::host(), Output::Object, [&](llvm::Module& module) {
+    inside = in_llvm();
+    return give_seven(module);
+  });
+  EXPECT_TRUE(code);
+  EXPECT_TRUE(inside);
+  EXPECT_FALSE(in_llvm());
+}
+
+// Sums of blocks of lanes, each of the one before.
+Result<void> give_sums(llvm::Module& module, int count) {
+  llvm::IRBuilder<> b(&add_function(module).getEntryBlock());
+  llvm::Value* const first =
+      b.CreateAlloca(llvm::FixedVectorType::get(b.getInt32Ty(), 32), nullptr, "lanes");
+  llvm::Value* sum = b.CreateLoad(llvm::FixedVectorType::get(b.getInt32Ty(), 32), first, true);
+  for (int i = 0; i < count; ++i) sum = b.CreateAdd(b.CreateMul(sum, sum), sum);
+  b.CreateRet(b.CreateExtractElement(sum, uint64_t{0}));
+  return {};
+}
+
+TEST(MachineCode, HeavyModulesAreLeftAlone) {
+  const auto make = [](int count) {
+    return if_light(1000, [count] {
+      return make_code(Machine::host(), Output::Object,
+                       [count](llvm::Module& module) { return give_sums(module, count); });
+    });
+  };
+  const auto light = make(10);
+  ASSERT_TRUE(light);
+  EXPECT_TRUE(*light);
+  EXPECT_FALSE(make(1000));
+  // The limit is gone with its scope.
+  EXPECT_TRUE(make_code(Machine::host(), Output::Object,
+                        [](llvm::Module& module) { return give_sums(module, 200); }));
+}
+
+TEST(MachineCode, StopsBetweenPasses) {
+  std::atomic<bool> cancel = false;
+  const StopScope scope({.cancel = &cancel});
+  EXPECT_TRUE(make_code(Machine::host(), Output::Object, give_seven));
+  EXPECT_THROW((void)make_code(Machine::host(), Output::Object,
+                               [&](llvm::Module& module) {
+                                 cancel = true;
+                                 return give_seven(module);
+                               }),
+               Stopped);
+  cancel = false;
   expect_works();
 }
 

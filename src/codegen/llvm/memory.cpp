@@ -46,6 +46,12 @@ uint16_t argument_number(Memory memory) {
 }
 
 MemoryRef LaneCode::table(ConstId id) {
+  const auto [known, fresh] = tables_.try_emplace({frame().c, id.value});
+  if (fresh) known->second = new_table(id);
+  return known->second;
+}
+
+MemoryRef LaneCode::new_table(ConstId id) {
   const std::vector<check::Constant>& values = c().constants[id.index()];
   const Type type = p()[id].type;
   MemoryRef m;

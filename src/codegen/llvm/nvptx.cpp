@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "codegen/llvm/nvptx_kernel.hpp"
+#include "codegen/llvm/private_memory.hpp"
 
 namespace vyre::codegen {
 
@@ -25,6 +27,25 @@ std::unexpected<Error> unsupported(std::string message) {
 constexpr std::array<std::string_view, 6> kArchitectures = {"sm_75", "sm_80", "sm_86",
                                                             "sm_87", "sm_89", "sm_90"};
 
+// Each is a call that waits, and LLVM takes the square of their number.
+constexpr uint32_t kMostGridBarriers = 1'024;
+
+std::optional<Error> too_many_barriers(const plan::Segment& segment) {
+  if (!segment.barriers_inside) return std::nullopt;
+  uint32_t barriers = 0;
+  for (const ir::Stmt& s : segment.program.program.stmts)
+    if (const auto* barrier = std::get_if<ir::Barrier>(&s))
+      barriers += barrier->scope == ir::Scope::Grid ? 1 : 0;
+  if (barriers <= kMostGridBarriers) return std::nullopt;
+  return Error{.code = ErrorCode::LimitExceeded,
+               .message = fmt::format("a kernel has {} barriers over the grid, more than are "
+                                      "compiled (at most {}). Fix: put them into a loop",
+                                      barriers, kMostGridBarriers),
+               .context = {},
+               .at = {},
+               .diagnostics = {}};
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> nvptx_code(const plan::Plan& plan, const NvptxTarget& target,
@@ -34,15 +55,28 @@ Result<std::vector<std::byte>> nvptx_code(const plan::Plan& plan, const NvptxTar
         fmt::format("no PTX is made for architecture `{}`. Fix: use one of {}; newer GPUs run code "
                     "for sm_90",
                     target.architecture, fmt::join(kArchitectures, ", ")));
-  for (const plan::Segment& segment : plan.segments)
+  for (const plan::Segment& segment : plan.segments) {
     if (auto refused = nvptx_refusal(segment)) return std::unexpected(std::move(*refused));
-  const Machine machine = Machine::nvptx(target.architecture);
-  return make_code(machine, listing == NvptxListing::Ptx ? Output::Assembly : Output::Ir,
-                   [&](llvm::Module& module) -> Result<void> {
-                     for (uint32_t i = 0; i < plan.segments.size(); ++i)
-                       NvptxKernel(module, plan, i, machine, target.checked).run();
-                     return {};
-                   });
+    if (auto refused = too_many_barriers(segment)) return std::unexpected(std::move(*refused));
+    if (auto refused = private_refusal(segment.program))
+      return std::unexpected(std::move(*refused));
+  }
+  std::vector<const check::CheckedProgram*> programs;
+  for (const plan::Segment& segment : plan.segments) programs.push_back(&segment.program);
+  const auto sizes = plan_code(programs, target.budget);
+  if (!sizes) return std::unexpected(sizes.error());
+  Machine machine = Machine::nvptx(target.architecture);
+  machine.cheap_passes = sizes->effort == Effort::Cheap;
+  return make_code(
+      machine, listing == NvptxListing::Ptx ? Output::Assembly : Output::Ir,
+      [&](llvm::Module& module) -> Result<void> {
+        for (uint32_t i = 0; i < plan.segments.size(); ++i)
+          NvptxKernel(
+              module, plan, i, machine,
+              {.checked = target.checked, .poison = target.poison, .size = &sizes->programs[i]})
+              .run();
+        return {};
+      });
 }
 
 }  // namespace vyre::codegen

@@ -5,11 +5,13 @@
 // exits, for which barriers do not wait from sm_70 on.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "codegen/llvm/code_size.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/capabilities.hpp"
 #include "vyre/plan/plan.hpp"
@@ -21,6 +23,8 @@ inline constexpr std::string_view kDefaultPtxArchitecture = "sm_90";
 struct NvptxTarget {
   std::string_view architecture = kDefaultPtxArchitecture;
   bool checked = false;
+  std::optional<std::byte> poison = {};  // what shared memory holds that need not be cleared
+  CodeBudget budget = {};
 };
 enum class NvptxListing : uint8_t { Ptx, Llvm };
 

@@ -74,7 +74,7 @@ uint32_t most_blocks(std::string_view architecture, uint32_t threads) {
 }  // namespace
 
 NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Plan& plan, uint32_t number,
-                         const Machine& machine, bool checked)
+                         const Machine& machine, const Options& options)
     : module_(module),
       context_(module.getContext()),
       b_(context_),
@@ -82,9 +82,11 @@ NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Plan& plan, uint32_t 
       program_(segment_.program),
       number_(number),
       machine_(machine),
-      checked_(checked),
-      use_(thread_use(program_, checked)),
-      shape_(thread_shape(program_, checked)),
+      checked_(options.checked),
+      poison_(options.poison),
+      size_(options.size),
+      use_(thread_use(program_, checked_)),
+      shape_(thread_shape(program_, checked_)),
       votes_(plan, segment_) {}
 
 void NvptxKernel::run() {
@@ -128,7 +130,8 @@ void NvptxKernel::emit_lanes(uint32_t lanes) {
                  .half_conversions = machine_.half_conversions,
                  .jumps_over_accesses = true,
                  .nests_loops = true,
-                 .lanes_are_threads = lanes == 1});
+                 .lanes_are_threads = lanes == 1,
+                 .size = size_});
   code.emit(nullptr);
   if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
 }
@@ -305,7 +308,8 @@ void NvptxKernel::declare() {
 }
 
 llvm::BasicBlock* NvptxKernel::block(const char* name) {
-  return llvm::BasicBlock::Create(context_, name, function_);
+  llvm::BasicBlock* const here = b_.GetInsertBlock();  // null: the kernel begins
+  return llvm::BasicBlock::Create(context_, name, here != nullptr ? here->getParent() : function_);
 }
 
 void NvptxKernel::annotate(const char* what, uint32_t value) {

@@ -3,6 +3,7 @@
 // launched is in device/gpu_kernel.hpp.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "codegen/llvm/lane_code.hpp"
@@ -42,8 +43,13 @@ ThreadUse thread_use(const check::CheckedProgram& program, bool accesses_end);
 
 class NvptxKernel : public Environment {
  public:
+  struct Options {
+    bool checked = false;
+    std::optional<std::byte> poison = {};  // NvptxTarget::poison
+    const CodeSize* size = nullptr;        // LaneCode::Options::size
+  };
   NvptxKernel(llvm::Module& module, const plan::Plan& plan, uint32_t number, const Machine& machine,
-              bool checked);
+              const Options& options);
   void run();
 
   // ---- Environment
@@ -57,6 +63,11 @@ class NvptxKernel : public Environment {
   void poll(SiteRef site, uint32_t weight) override;
   void spend(llvm::Value* units) override;
   void ask(SiteRef site) override;
+  void enter_function() override { early_.push_back(std::exchange(hoister_, nullptr)); }
+  void leave_function() override {
+    hoister_ = early_.back();
+    early_.pop_back();
+  }
   llvm::BasicBlock* lane_end() override { return lane_end_; }
   llvm::Value* start() override { return start_; }
   llvm::Value* wide_start() override { return wide_start_; }
@@ -171,6 +182,8 @@ class NvptxKernel : public Environment {
   uint32_t number_;
   const Machine& machine_;
   bool checked_;
+  std::optional<std::byte> poison_;
+  const CodeSize* size_;
   ThreadUse use_;
   ThreadShape shape_;
   Votes votes_;
@@ -184,6 +197,7 @@ class NvptxKernel : public Environment {
   llvm::Value* wide_start_ = nullptr;
   uint32_t lanes_ = 1;
   Hoister* hoister_ = nullptr;
+  std::vector<Hoister*> early_;  // of code around a function
   Promises promises_;
   bool aligned_ = false;  // rows start at multiples of a thread's lanes
   llvm::Value* shared_ = nullptr;

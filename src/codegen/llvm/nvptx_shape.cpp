@@ -89,6 +89,8 @@ ThreadShape thread_shape(const check::CheckedProgram& program, bool checked) {
   if (checked || size[1] != 1 || size[2] != 1 || !may_merge(program)) return one;
   const ThreadUse use = thread_use(program, checked);
   if (use.waits || use.subgroups || use.copies) return one;
+  // Several versions of much code are too much, as lanes of vectors are on a processor.
+  if (inlined_size(program).size > CodeBudget{}.vectors) return one;
   const uint32_t lanes = Coarsening(program).lanes();
   return lanes == 1 ? one : ThreadShape{.lanes = lanes, .threads = kThreads};
 }

@@ -111,11 +111,13 @@ void NvptxKernel::start_shared() {
       copy_shared(i, false, false);
       continue;
     }
-    if (!needs_zeros(i)) continue;
+    const bool zeros = needs_zeros(i);
+    if (!zeros && !poison_) continue;
     any = true;
+    const uint32_t byte = zeros ? 0 : static_cast<uint32_t>(*poison_);
     deal_to_all(rows_of(i), [&](llvm::Value* at) {
       b_.CreateAlignedStore(
-          llvm::Constant::getNullValue(row),
+          llvm::ConstantInt::get(row, byte * 0x0101'0101ULL),
           b_.CreateGEP(row, memories_[i].address, b_.CreateZExt(at, b_.getInt64Ty())),
           llvm::Align(device::kGpuSharedRow));
     });

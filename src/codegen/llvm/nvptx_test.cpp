@@ -414,6 +414,26 @@ TEST(Nvptx, ZerosThatNobodyReadsAreNotWritten) {
   EXPECT_TRUE(clears("var lane = lid.x; lane = a[3]; s[lane] = a[gid.x];" + use));
   EXPECT_TRUE(clears(
       "for i in 0 .. num_workgroups.x { s[lid.x] = a[gid.x + i]; barrier workgroup; }" + use));
+  EXPECT_TRUE(
+      clears("while num_workgroups.x == 1 { s[lid.x] = a[gid.x]; barrier workgroup; }" + use));
+  EXPECT_TRUE(clears("let c = lid.x < 3 && s[lid.x] == 1; s[lid.x] = a[gid.x];" + use));
+  EXPECT_TRUE(
+      clears("fn w(b : buffer u32[], i : u32) -> bool { b[i] = 1; return true; } "
+             "let c = lid.x < 3 && w(s, lid.x);" +
+             use));
+}
+
+// What is not cleared holds the pattern; what is cleared stays so.
+TEST(Nvptx, PoisonInSharedMemory) {
+  const auto code = [](std::string_view first, std::byte poison) {
+    const std::string source = "program p { workgroup 64; inout a : u32[]; shared s : u32[64]; " +
+                               std::string(first) +
+                               " barrier workgroup; a[gid.x] = s[63 - lid.x]; }";
+    return ptx_of(plan_of(source, plan::Route::Resident), {.poison = poison}).value();
+  };
+  EXPECT_THAT(code("s[lid.x] = 1;", std::byte{0x5A}), HasSubstr("1515870810"));
+  EXPECT_THAT(code("s[lid.x] = 1;", std::byte{0x25}), HasSubstr("623191333"));
+  EXPECT_THAT(code("s[lid.x / 2] = 1;", std::byte{0x5A}), Not(HasSubstr("1515870810")));
 }
 
 TEST(Nvptx, ConditionsSettleBounds) {

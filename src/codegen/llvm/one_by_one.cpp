@@ -43,7 +43,7 @@ class TakenAlong {
 // What varies between the lanes becomes a scalar for the lane whose turn it is. Elements with a
 // number that is not a constant are taken from memory; i1 has no address there and is kept as i8.
 void LaneCode::emit_one_by_one(std::span<const StmtId> items, llvm::Value* lanes_in) {
-  const std::vector<Slot> slots = frame().slots;
+  const Slots slots = frame().slots;
   const std::vector<bool> taken = TakenAlong(p(), items).locals;
   const BlockShape shape = options_.shape;
   struct Place {
@@ -73,7 +73,7 @@ void LaneCode::emit_one_by_one(std::span<const StmtId> items, llvm::Value* lanes
     const Divergence* const divergence = frame().d;
     std::vector<SplitLoop*> splits = std::exchange(splits_, {});
     const bool jumps = std::exchange(options_.jumps_over_accesses, true);
-    std::vector<Slot>& mine = frame().slots;
+    Slots& mine = frame().slots;
     for (size_t i = 0; i < slots.size(); ++i) {
       const Val& v = slots[i].value;
       if (taken[i] && slots[i].variable == nullptr && v.offset != nullptr)

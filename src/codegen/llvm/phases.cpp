@@ -30,15 +30,17 @@ Result<Phases> Phases::make(const check::CheckedProgram& segment, bool checked) 
   auto cut = plan::cut_workgroup(segment, checked);
   if (!cut) return std::unexpected(cut.error());
   phases.cut_ = std::move(*cut);
+  uint32_t base = 0;
+  for (size_t i = 0; i < phases.count(); ++i) {
+    const Program& p = phases.program(i).program;
+    phases.first_site_.push_back(base);
+    base += 2 * static_cast<uint32_t>(std::max(p.exprs.size(), p.stmts.size()));
+  }
   return phases;
 }
 
 uint32_t Phases::site(size_t phase, SiteRef place) const {
-  uint32_t base = 0;
-  for (size_t i = 0; i < phase; ++i) {
-    const Program& p = program(i).program;
-    base += 2 * static_cast<uint32_t>(std::max(p.exprs.size(), p.stmts.size()));
-  }
+  const uint32_t base = first_site_.empty() ? 0 : first_site_[phase];
   return base + uncut_site(place);
 }
 

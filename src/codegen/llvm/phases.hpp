@@ -36,6 +36,7 @@ class Phases {
 
  private:
   const check::CheckedProgram* segment_ = nullptr;
+  std::vector<uint32_t> first_site_ = {};  // by phase
   std::optional<plan::Plan> cut_;
 };
 

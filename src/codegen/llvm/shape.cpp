@@ -6,6 +6,7 @@
 #include "codegen/llvm/blocks.hpp"
 #include "codegen/llvm/buffer_use.hpp"
 #include "codegen/llvm/kernel.hpp"
+#include "codegen/llvm/private_memory.hpp"
 
 namespace vyre::codegen {
 
@@ -214,14 +215,14 @@ Cost estimated_cost(const check::CheckedProgram& phase, uint32_t lanes) {
 }
 
 PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
-                        const std::vector<BufferUse>& uses, bool checked, bool wide_vectors) {
+                        const std::vector<BufferUse>& uses, bool one_lane, bool wide_vectors) {
   const Program& p = phase.program;
   const bool subgroups = mentions(phase, {Builtin::SubgroupId, Builtin::SubgroupLane}) ||
                          std::ranges::any_of(p.exprs, [](const Expr& e) {
                            return std::holds_alternative<Subgroup>(e);
                          });
   if (subgroups) return {.block = {.lanes = kSubgroupLanes, .packed = true}, .one_by_one = {}};
-  if (checked) return {};
+  if (one_lane) return {};
   // The functions of the maths library keep many values at a time: not more than there are
   // registers for.
   const bool maths = std::ranges::any_of(p.exprs, [](const Expr& e) {
@@ -232,6 +233,7 @@ PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
   if (!may_merge(phase))
     while (lanes > phase.workgroup[0]) lanes /= 2;
   if (lanes < 8) return {};
+  if (private_bytes(phase) * 2 * lanes > kMostBlockArrays) return {};
   PhaseShape shape{.block = {.lanes = lanes}, .one_by_one = {}};
   const Divergence divergence(phase, shape.block, {});
   const OneByOne one_by_one(phase, divergence);

@@ -59,7 +59,7 @@ LaneCode::LaneCode(Builder& builder, Environment& environment, const check::Chec
   Frame main;
   main.c = &program;
   main.d = &divergence;
-  main.slots.resize(program.program.locals.size());
+  main.slots = Slots(0, program.program.locals.size());
   frames_.push_back(std::move(main));
   assigned_.resize(program.program.locals.size());
   for (const Stmt& s : program.program.stmts)
@@ -194,6 +194,7 @@ void LaneCode::emit_block(Block block) {
 }
 
 void LaneCode::emit_stmt(StmtId id) {
+  ++nodes_;
   if (frame().c == frames_.front().c && env_.does(id)) return;
   match(
       p()[id], [&](const Let& s) { emit_let(s); }, [&](const DeclareArray& s) { emit_array(s); },

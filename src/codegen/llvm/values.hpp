@@ -25,6 +25,9 @@ llvm::Type* type_of(ir::Type type, llvm::LLVMContext& context);
 // The type of one element in memory; bool is i32, f16 and bf16 are i16.
 llvm::Type* element_type(ir::Type type, llvm::LLVMContext& context);
 
+// `scalar`, or as many of them as the vector `like` has elements.
+llvm::Type* with_shape_of(const llvm::Value* like, llvm::Type* scalar);
+
 // A place some bytes after another, and a load from there of what nobody writes.
 llvm::Value* byte_address(Builder& builder, llvm::Value* base, uint64_t offset);
 llvm::LoadInst* invariant_load(Builder& builder, llvm::Type* type, llvm::Value* base,
@@ -68,6 +71,8 @@ class Arithmetic {
   llvm::Value* high_product(ir::Type type, llvm::Value* x, llvm::Value* y);
   llvm::Value* sign(ir::Type type, llvm::Value* x);
   llvm::Value* call(llvm::Intrinsic::ID id, std::initializer_list<llvm::Value*> args);
+  llvm::Value* nan_of_half(llvm::Value* bits);
+  llvm::Value* kept_nan(llvm::Value* kept, uint64_t payload, uint64_t quiet);
   llvm::Value* half_to_float(llvm::Value* bits);
   llvm::Value* float_to_half(llvm::Value* value);
   llvm::Value* float_to_bfloat(llvm::Value* value);

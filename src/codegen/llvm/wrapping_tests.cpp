@@ -74,6 +74,34 @@ void flip_sign(llvm::ICmpInst& test) {
   test.setPredicate(test.getFlippedSignednessPredicate());
 }
 
+// Whether ptxas could take it for a number that grows by a constant: the bits of a recurrence.
+bool is_bits_of_recurrence(llvm::Value* value, llvm::ScalarEvolution& evolution,
+                           const llvm::LoopInfo& loops, const llvm::Loop* around) {
+  const auto* const bits = llvm::dyn_cast<llvm::BitCastInst>(value);
+  if (bits == nullptr || !bits->getSrcTy()->isIntegerTy()) return false;
+  const auto* const recurrence =
+      llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution.getSCEV(bits->getOperand(0)));
+  return recurrence != nullptr && (recurrence->getLoop()->contains(around) ||
+                                   loops.getLoopFor(bits->getParent()) != nullptr);
+}
+
+// The same bits, flipped twice: assembly that ptxas does not look through.
+void hide_bits(llvm::Instruction& test, unsigned operand) {
+  auto* const bits = llvm::cast<llvm::BitCastInst>(test.getOperand(operand));
+  llvm::IRBuilder<> builder(&test);
+  llvm::Type* const type = bits->getSrcTy();
+  auto* const hide = llvm::FunctionType::get(type, {type}, false);
+  const bool wide = type->getIntegerBitWidth() == 64;
+  const llvm::StringRef text = wide
+                                   ? "{ .reg .b64 flipped; xor.b64 flipped, $1, 0x8000000000000000;"
+                                     " xor.b64 $0, flipped, 0x8000000000000000; }"
+                                   : "{ .reg .b32 flipped; xor.b32 flipped, $1, 0x80000000;"
+                                     " xor.b32 $0, flipped, 0x80000000; }";
+  llvm::Value* const hidden = builder.CreateCall(
+      hide, llvm::InlineAsm::get(hide, text, wide ? "=l,l" : "=r,r", false), bits->getOperand(0));
+  test.setOperand(operand, builder.CreateBitCast(hidden, bits->getType()));
+}
+
 }  // namespace
 
 llvm::PreservedAnalyses WrappingTests::run(llvm::Function& function,
@@ -83,7 +111,16 @@ llvm::PreservedAnalyses WrappingTests::run(llvm::Function& function,
   auto& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(function);
 
   llvm::SmallVector<llvm::ICmpInst*> found;
+  llvm::SmallVector<std::pair<llvm::FCmpInst*, unsigned>> of_bits;
   for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    if (auto* const test = llvm::dyn_cast<llvm::FCmpInst>(&instruction)) {
+      const llvm::Loop* const around = loops.getLoopFor(test->getParent());
+      for (const unsigned i : {0U, 1U})
+        if (around != nullptr &&
+            is_bits_of_recurrence(test->getOperand(i), evolution, loops, around))
+          of_bits.emplace_back(test, i);
+      continue;
+    }
     auto* const test = llvm::dyn_cast<llvm::ICmpInst>(&instruction);
     if (test == nullptr || !test->isRelational() ||
         (!test->getOperand(0)->getType()->isIntegerTy(32) &&
@@ -98,7 +135,8 @@ llvm::PreservedAnalyses WrappingTests::run(llvm::Function& function,
     if (step && !stays_inside(value, *step, test->isSigned(), evolution)) found.push_back(test);
   }
   for (llvm::ICmpInst* const test : found) flip_sign(*test);
-  if (found.empty()) return llvm::PreservedAnalyses::all();
+  for (const auto& [test, operand] : of_bits) hide_bits(*test, operand);
+  if (found.empty() && of_bits.empty()) return llvm::PreservedAnalyses::all();
   llvm::PreservedAnalyses kept;
   kept.preserveSet<llvm::CFGAnalyses>();
   return kept;

@@ -7,6 +7,10 @@
 // that says so, and wrapping is defined here. In `(i ^ sign bit) < C ^ sign bit` of the other
 // signedness, which is the same, it does not see the induction variable.
 //
+// It also counts the iterations of a loop that a float comparison with the bits of an induction
+// variable ends, `bitcast<f32>(i) <= 1.5`, as if the bits were the number i. There the bits go
+// through assembly.
+//
 // What enters: optimised IR. What leaves: the same program, with each relational test against a
 // constant rewritten whose operand is an affine recurrence that is not known to stay inside its
 // type for one step more. Tests for equality hold modulo the type and stay.

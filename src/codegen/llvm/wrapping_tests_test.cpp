@@ -73,6 +73,16 @@ constexpr std::array<std::string_view, 4> kCounting = {
 };
 INSTANTIATE_TEST_SUITE_P(Loops, Counts, testing::ValuesIn(kCounting));
 
+// Bits of a counter, compared as floats: ptxas takes them for the number.
+TEST(WrappingTests, BitsOfACounterAreHidden) {
+  EXPECT_THAT(ptx("var c = 0; while bitcast<f32>(c) <= 1.5f32 && c < 300 "
+                  "{ c += 1; n += subgroup_exclusive_add(x[c & 7]); }"),
+              ContainsRegex("xor\\.b32 flipped"));
+  EXPECT_THAT(ptx("var c = 0u64; while bitcast<f64>(c) <= 1.5f64 && c < 300 "
+                  "{ c += 1; n += subgroup_exclusive_add(x[c & 7]); }"),
+              ContainsRegex("xor\\.b64 flipped"));
+}
+
 class Stays : public testing::TestWithParam<std::string_view> {};
 
 // Known to fit: the test is the plain one, which ptxas may unroll by.

@@ -36,6 +36,8 @@ Status copy(void* to, const void* from, size_t bytes, StreamHandle stream, bool 
     on->invalidate();
     return status::kCaptureUnsupported;
   }
+  fake().await_context();
+  if (!on->capturing()) on->await_room(kMostAhead);
   on->add({.kind = FakeNode::Kind::Copy, .work = [=] { std::memcpy(to, from, bytes); }});
   if (waits) on->synchronize();
   return 0;
@@ -115,6 +117,8 @@ Status launch(FunctionHandle function, const uint32_t (&grid)[3], const uint32_t
               unsigned shared, StreamHandle stream, void** parameters, bool cooperative) {
   const auto on = fake().find(fake().streams, stream);
   if (!on) return status::kInvalidHandle;
+  fake().await_context();
+  if (!on->capturing()) on->await_room(kMostAhead);
   FakeNode node{.kind = cooperative ? FakeNode::Kind::Cooperative : FakeNode::Kind::Launch,
                 .function = function};
   const Status made =
@@ -130,6 +134,11 @@ extern "C" {
 
 FakeCuda* vyre_fake_cuda() {
   return &fake();
+}
+
+// As a driver may do that waits for its kernels when the process ends.
+__attribute__((destructor)) void vyre_fake_cuda_end() {
+  if (std::getenv("VYRE_FAKE_CUDA_HANGS") != nullptr) Fake::hang();
 }
 
 Status cuInit(unsigned) {
@@ -195,14 +204,23 @@ Status cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceNumber) {
   *context = reinterpret_cast<ContextHandle>(&fake());
   return 0;
 }
+Status cuDevicePrimaryCtxGetState(DeviceNumber, unsigned* flags, int* active) {
+  VYRE_ENTER("cuDevicePrimaryCtxGetState", false);
+  const std::scoped_lock lock(fake().mutex_);
+  *flags = 0;
+  *active = fake().retained != 0 || fake().settings.context_in_use ? 1 : 0;
+  return 0;
+}
 Status cuDevicePrimaryCtxRelease_v2(DeviceNumber) {
   const Status failed = fake().enter("cuDevicePrimaryCtxRelease_v2", false);
+  fake().synchronize();
   const std::scoped_lock lock(fake().mutex_);
   if (fake().retained != 0) --fake().retained;
   return failed;
 }
 Status cuDevicePrimaryCtxReset_v2(DeviceNumber) {
   VYRE_ENTER("cuDevicePrimaryCtxReset_v2", false);
+  fake().synchronize();
   fake().mend();
   return 0;
 }
@@ -219,11 +237,6 @@ Status cuCtxPopCurrent_v2(ContextHandle* context) {
   g_current.pop_back();
   return failed;
 }
-Status cuCtxSynchronize() {
-  const Status failed = fake().enter("cuCtxSynchronize");
-  fake().synchronize();
-  return failed;
-}
 
 Status cuMemGetInfo_v2(size_t* available, size_t* total) {
   VYRE_ENTER("cuMemGetInfo_v2");
@@ -238,7 +251,7 @@ Status cuMemAlloc_v2(DeviceAddress* address, size_t bytes) {
 }
 Status cuMemFree_v2(DeviceAddress address) {
   const Status failed = fake().enter("cuMemFree_v2");
-  fake().synchronize();
+  const auto idle = fake().when_idle();
   return fake().free(address) ? failed : status::kInvalidValue;
 }
 Status cuMemPoolCreate(PoolHandle* pool, const PoolProperties* properties) {
@@ -287,7 +300,7 @@ Status cuMemHostAlloc(void** address, size_t bytes, unsigned) {
 }
 Status cuMemFreeHost(void* address) {
   const Status failed = fake().enter("cuMemFreeHost");
-  fake().synchronize();
+  const auto idle = fake().when_idle();
   const std::scoped_lock lock(fake().mutex_);
   if (fake().host_memory.erase(reinterpret_cast<uint64_t>(address)) == 0)
     return status::kInvalidValue;
@@ -322,6 +335,8 @@ Status cuMemsetD8Async(DeviceAddress to, unsigned char value, size_t bytes, Stre
   VYRE_ENTER("cuMemsetD8Async");
   const auto on = fake().find(fake().streams, stream);
   if (!on || !fake().is_memory(to, bytes)) return status::kInvalidValue;
+  fake().await_context();
+  if (!on->capturing()) on->await_room(kMostAhead);
   on->add({.kind = FakeNode::Kind::Fill, .work = filling(to, value, 1, bytes)});
   return 0;
 }
@@ -329,6 +344,8 @@ Status cuMemsetD32Async(DeviceAddress to, unsigned value, size_t count, StreamHa
   VYRE_ENTER("cuMemsetD32Async");
   const auto on = fake().find(fake().streams, stream);
   if (!on || to % 4 != 0 || !fake().is_memory(to, count * 4)) return status::kInvalidValue;
+  fake().await_context();
+  if (!on->capturing()) on->await_room(kMostAhead);
   on->add({.kind = FakeNode::Kind::Fill, .work = filling(to, value, 4, count)});
   return 0;
 }
@@ -374,6 +391,7 @@ Status cuLinkDestroy(LinkHandle link) {
 }
 Status cuModuleLoadData(ModuleHandle* module, const void* image) {
   VYRE_ENTER("cuModuleLoadData");
+  const auto idle = fake().when_idle();
   auto made = std::make_shared<FakeModule>();
   made->functions = functions_of(static_cast<const char*>(image));
   if (made->functions.empty()) return status::kInvalidImage;
@@ -382,6 +400,7 @@ Status cuModuleLoadData(ModuleHandle* module, const void* image) {
 }
 Status cuModuleUnload(ModuleHandle module) {
   const Status failed = fake().enter("cuModuleUnload");
+  const auto idle = fake().when_idle();
   return fake().take(fake().modules, module) ? failed : status::kInvalidHandle;
 }
 Status cuModuleGetFunction(FunctionHandle* function, ModuleHandle module, const char* name) {

@@ -2,6 +2,12 @@
 // A CUDA driver for tests: memory of the host, a thread for each stream, kernels that are C++
 // functions. It records what it is asked, fails where a test wants it, and counts what lives. Found
 // by dlsym(library, "vyre_fake_cuda").
+//
+// Calls wait where the real ones were seen to (driver 580, H200): code is loaded and unloaded,
+// memory of the host and outside of pools is freed, and a graph of more than 64 nodes is made ready
+// only when nothing runs, and meanwhile no other thread can launch, copy or fill; a stream takes
+// 1020 calls ahead; the context goes when nothing runs. With VYRE_FAKE_CUDA_HANGS in the
+// environment, kernels without a function never end, and neither does the end of the process.
 #pragma once
 
 #include <cstddef>
@@ -47,6 +53,7 @@ struct FakeSettings {
   int blocks_per_multiprocessor = 2;
   bool splits_compilation = true;  // the compiler knows that option
   bool stays_broken = false;       // a reset of the context does not help
+  bool context_in_use = false;     // by somebody else in the process
 };
 
 class FakeCuda {
@@ -65,6 +72,8 @@ class FakeCuda {
   virtual void on_kernel(const std::string& name,
                          std::function<int(const FakeLaunch&)> function) = 0;
   [[nodiscard]] virtual FakeLive live() = 0;
+  // What lives is freed, after all that runs has ended: of a device that was closed while it hung.
+  virtual void sweep() = 0;
 };
 
 }  // namespace vyre::backend::cuda

@@ -35,6 +35,8 @@ struct FakeLink {
   std::string text;
 };
 
+inline constexpr uint64_t kMostAhead = 1020;  // calls that a stream takes without waiting
+
 struct Fault {
   std::string name;
   uint64_t left = 0;
@@ -132,6 +134,7 @@ class Fake final : public FakeCuda {
       if (const auto found = kernels_.find(launch.kernel); found != kernels_.end())
         kernel = found->second;
     }
+    if (!kernel && std::getenv("VYRE_FAKE_CUDA_HANGS") != nullptr) hang();
     if (kernel)
       if (const Status failed = kernel(launch); failed != 0) lose(failed);
   }
@@ -176,8 +179,40 @@ class Fake final : public FakeCuda {
     {
       const std::scoped_lock lock(mutex_);
       for (const auto& [handle, stream] : streams) all.push_back(stream);
+      all.insert(all.end(), destroyed_.begin(), destroyed_.end());
     }
     for (const auto& stream : all) stream->synchronize();
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(destroyed_, [](const auto& stream) { return !stream->busy(); });
+  }
+  // Who destroys a stream does not wait for what is on it.
+  void destroyed(std::shared_ptr<FakeStream> stream) {
+    if (!stream->busy()) return;
+    const std::scoped_lock lock(mutex_);
+    destroyed_.push_back(std::move(stream));
+  }
+  // Of a call that returns only when nothing runs, and keeps others from the device meanwhile.
+  [[nodiscard]] std::unique_lock<std::mutex> when_idle() {
+    std::unique_lock lock(context_mutex_);
+    synchronize();
+    return lock;
+  }
+  // Of a call that gives a stream work.
+  void await_context() { const std::scoped_lock lock(context_mutex_); }
+  void sweep() override {
+    synchronize();
+    std::unordered_map<void*, std::shared_ptr<FakeStream>> old;
+    const std::scoped_lock lock(mutex_);
+    old.swap(streams);
+    modules.clear();
+    links.clear();
+    events.clear();
+    graphs.clear();
+    for (const auto& [address, bytes] : memory) std::free(reinterpret_cast<void*>(address));
+    for (const auto& [address, bytes] : host_memory) std::free(reinterpret_cast<void*>(address));
+    memory.clear();
+    host_memory.clear();
+    retained = memory_used = pools = 0;
   }
   template <class T>
   std::shared_ptr<T> find(std::unordered_map<void*, std::shared_ptr<T>>& rows, void* handle) {
@@ -215,6 +250,10 @@ class Fake final : public FakeCuda {
   std::unordered_map<void*, std::shared_ptr<FakeEvent>> events;
   std::unordered_map<void*, std::shared_ptr<FakeGraph>> graphs;
 
+  [[noreturn]] static void hang() {
+    for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+
  private:
   static bool is_broken(Status status) {
     return status == 4 || status == 700 || status == 702 || (status >= 709 && status <= 710) ||
@@ -226,6 +265,8 @@ class Fake final : public FakeCuda {
   std::vector<Fault> faults_;
   std::map<std::string, std::function<int(const FakeLaunch&)>> kernels_;
   Status sticky_ = 0;
+  std::mutex context_mutex_;
+  std::vector<std::shared_ptr<FakeStream>> destroyed_;
 };
 
 Fake& fake();

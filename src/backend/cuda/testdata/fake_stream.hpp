@@ -92,6 +92,15 @@ class FakeStream {
     const std::scoped_lock lock(mutex_);
     return captured_ && !captured_->nodes.empty() ? &last_ : nullptr;
   }
+  // Whether something that it was given is not done.
+  [[nodiscard]] bool busy() {
+    const std::scoped_lock lock(mutex_);
+    return done_ != added_;
+  }
+  void await_room(uint64_t most) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return added_ - done_ < most; });
+  }
   void synchronize() {
     std::unique_lock lock(mutex_);
     const uint64_t all = added_;

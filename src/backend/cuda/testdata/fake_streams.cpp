@@ -31,7 +31,16 @@ Status cuStreamCreate(StreamHandle* stream, unsigned flags) {
 }
 Status cuStreamDestroy_v2(StreamHandle stream) {
   const Status failed = fake().enter("cuStreamDestroy_v2");
-  return fake().take(fake().streams, stream) ? failed : status::kInvalidHandle;
+  auto taken = fake().take(fake().streams, stream);
+  if (!taken) return status::kInvalidHandle;
+  fake().destroyed(std::move(taken));
+  return failed;
+}
+Status cuStreamQuery(StreamHandle stream) {
+  VYRE_ENTER("cuStreamQuery");
+  const auto on = fake().find(fake().streams, stream);
+  if (!on) return status::kInvalidHandle;
+  return on->busy() ? status::kNotReady : fake().broken();
 }
 Status cuStreamSynchronize(StreamHandle stream) {
   VYRE_ENTER("cuStreamSynchronize");
@@ -78,6 +87,8 @@ Status cuGraphInstantiateWithFlags(GraphExecHandle* exec, GraphHandle graph, uns
   VYRE_ENTER("cuGraphInstantiateWithFlags");
   const auto from = fake().find(fake().graphs, graph);
   if (!from) return status::kInvalidHandle;
+  fake().await_context();
+  if (from->nodes.size() > 64) const auto idle = fake().when_idle();
   auto ready = std::make_shared<FakeGraph>();
   ready->source = from;
   for (const auto& node : from->nodes) ready->nodes.push_back(std::make_shared<FakeNode>(*node));
@@ -142,7 +153,13 @@ Status cuGraphLaunch(GraphExecHandle exec, StreamHandle stream) {
   const auto on = fake().find(fake().streams, stream);
   const auto graph = fake().find(fake().graphs, exec);
   if (!on || !graph) return status::kInvalidHandle;
-  for (const auto& node : graph->nodes) on->add(node->work);
+  fake().await_context();
+  on->await_room(kMostAhead);
+  std::vector<std::function<void()>> works;
+  for (const auto& node : graph->nodes) works.push_back(node->work);
+  on->add([works = std::move(works)] {
+    for (const auto& work : works) work();
+  });
   return 0;
 }
 Status cuGraphExecDestroy(GraphExecHandle exec) {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What vyre-compile is asked and what it answers, as bytes. Both ends are of one build; a job of
+// another one is refused.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "codegen/codegen.hpp"
+#include "codegen/listing.hpp"
+#include "vyre/pipeline/compiler.hpp"
+
+namespace vyre::pipeline {
+
+struct CompileJob {
+  ir::Program program;
+  Policy policy;
+  bool wide_index = false;  // Capabilities::i64 of the device
+  codegen::Target target;
+  std::optional<codegen::Listing> listing{};  // instead of what a device loads
+};
+
+std::vector<std::byte> encode(const CompileJob& job);
+// CompileFailed for bytes of another build.
+Result<CompileJob> decode_job(std::span<const std::byte> bytes);
+
+using CodeBytes = std::vector<std::byte>;
+std::vector<std::byte> encode_answer(const Result<CodeBytes>& answer);
+// Null: not a whole answer.
+std::optional<Result<CodeBytes>> decode_answer(std::span<const std::byte> bytes);
+
+// Checks, plans and makes code. `check` is skipped where the caller has the plan.
+Result<CodeBytes> run(const CompileJob& job);
+Result<CodeBytes> make_code(const codegen::Target& target, std::optional<codegen::Listing> listing,
+                            const plan::Plan& plan);
+
+}  // namespace vyre::pipeline

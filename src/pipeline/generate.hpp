@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where code is made: small programs in this process, others by vyre-compile (compile_child.hpp).
+// Interpreters take programs as they are, which is never any work.
+#pragma once
+
+#include <optional>
+
+#include "pipeline/compile_job.hpp"
+#include "vyre/pipeline/compile_limits.hpp"
+
+namespace vyre::pipeline {
+
+struct GenerateRequest {
+  const check::CheckedProgram& program;
+  const Policy& policy;
+  const plan::Plan& plan;  // of both
+  const codegen::Target& target;
+  bool wide_index = false;
+  std::optional<codegen::Listing> listing{};
+};
+
+// Throws Stopped. LimitExceeded: over a limit, or too large for this process and there is no
+// vyre-compile.
+Result<CodeBytes> generate(const GenerateRequest& request, const CompileLimits& limits);
+
+// LimitExceeded: more statements than the limits allow.
+Result<void> check_program_limits(const check::CheckedProgram& program,
+                                  const CompileLimits& limits);
+// LimitExceeded: code that the compiler of a driver would have to read, and that is too long.
+Result<void> check_driver_text(const CodeBytes& code, device::Format format,
+                               const CompileLimits& limits);
+
+}  // namespace vyre::pipeline
