@@ -88,7 +88,7 @@ void on_crash(int signal) {
   ::raise(signal);
 }
 
-void handle_crashes() {
+[[maybe_unused]] void handle_crashes() {
   static std::array<char, size_t{64} << 10> stack;
   const stack_t other{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
   (void)::sigaltstack(&other, nullptr);
