@@ -68,6 +68,7 @@ class FakeCuda {
   // The call after n more, of a name or (empty) of any. Those the context does not survive fail all
   // that come after.
   virtual void fail(const std::string& name, uint64_t n, int status) = 0;
+  virtual void clear_faults() = 0;  // those that have not struck
   // What vyre_entry_<i> does, on the thread of its stream; not 0: how it fails.
   virtual void on_kernel(const std::string& name,
                          std::function<int(const FakeLaunch&)> function) = 0;

@@ -78,6 +78,10 @@ class Fake final : public FakeCuda {
     const std::scoped_lock lock(mutex_);
     faults_.push_back({name, n, status});
   }
+  void clear_faults() override {
+    const std::scoped_lock lock(mutex_);
+    faults_.clear();
+  }
   void on_kernel(const std::string& name, std::function<int(const FakeLaunch&)> function) override {
     const std::scoped_lock lock(mutex_);
     kernels_[name] = std::move(function);
