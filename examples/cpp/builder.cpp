@@ -53,7 +53,7 @@ int main() {
   const DispatchResult result = or_exit(compiled.pipeline.dispatch({a}));
   const std::vector<float> b = to_vector<float>(result.outputs[0]);
   std::printf("b:");
-  for (const double value : b) std::printf(" %.1f", value);
+  for (const float value : b) std::printf(" %.1f", static_cast<double>(value));
   std::printf("\n");
 
   Result<Program> mistaken = wrong();

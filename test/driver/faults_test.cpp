@@ -101,7 +101,6 @@ class Faults : public testing::TestWithParam<Scenario> {
   void lost(World& world, const Error& first) {
     EXPECT_FALSE(world.device.flush());  // what was on the device already
     const uint64_t calls = world.backend->calls();
-    const auto start = std::chrono::steady_clock::now();
     const auto result = GetParam().run(world);
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, ErrorCode::DeviceLost);
@@ -112,7 +111,6 @@ class Faults : public testing::TestWithParam<Scenario> {
       if (first.context[i].starts_with("item ")) continue;
       EXPECT_EQ(result.error().context[i], first.context[i]);
     }
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(50));
     EXPECT_EQ(world.backend->calls(), calls);
   }
 
