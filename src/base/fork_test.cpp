@@ -8,15 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sanitizers.hpp"
 #include "vyre/base/trace.hpp"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define VYRE_NO_FORK 1  // it allows no work in a child of a program with threads
-#endif
-#endif
-
-#ifndef VYRE_NO_FORK
+// ThreadSanitizer allows no work in a child of a program with threads.
+#if !VYRE_THREAD_SANITIZER
 
 namespace vyre::base {
 namespace {

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sanitizers.hpp"
 #include "cli/values_helpers_test.hpp"
 
 namespace vyre::cli {
@@ -137,13 +138,7 @@ TEST(Values, ReadsStdin) {
 }
 
 TEST(Values, SaysWhenMemoryIsShort) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers end the process when an allocation fails";
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "sanitizers end the process when an allocation fails";
-#endif
-#endif
+  if (base::kSanitized) GTEST_SKIP() << "sanitizers end the process when an allocation fails";
   rlimit old{};
   ASSERT_EQ(::getrlimit(RLIMIT_AS, &old), 0);
   const rlimit small{rlim_t{4} << 30, old.rlim_max};

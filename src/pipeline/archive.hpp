@@ -131,6 +131,12 @@ void Reader::get(T& value) {
       raw(value.data(), value.size() * sizeof(Each));
     else
       for (auto& each : value) get(each);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    // A process that crashed may leave anything, and a bool that is neither is undefined.
+    uint8_t byte = 0;
+    raw(&byte, 1);
+    if (byte > 1) ok_ = false;
+    value = byte == 1;
   } else if constexpr (std::is_trivially_copyable_v<T>) {
     raw(&value, sizeof value);
   } else if constexpr (archive::kIsVariant<T>) {

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sanitizers.hpp"
 #include "base/stop.hpp"
 #include "pipeline/cache_test.hpp"
 #include "pipeline/generate.hpp"
@@ -237,9 +238,7 @@ TEST_F(Generate, WithoutTheOtherProgramLargeOnesAreRefused) {
 }
 
 TEST_F(Generate, MemoryLimit) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
-#endif
+  if (base::kSanitized) GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
   CompileLimits limits = CompileLimits::untrusted();
   // From too little to start to just enough.
   bool failed = false;

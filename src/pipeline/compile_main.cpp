@@ -19,24 +19,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/sanitizers.hpp"
 #include "codegen/in_process.hpp"
 #include "pipeline/compile_child.hpp"
 
 namespace vyre::pipeline {
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
 
 // LLVM goes deep where values depend on each other in long rows. All of it counts as address space.
 constexpr size_t kStackBytes = size_t{64} << 20;
@@ -137,7 +126,7 @@ std::vector<std::byte> read_all() {
 }
 
 void* work(void*) {
-  if constexpr (!kSanitized) handle_crashes();
+  if constexpr (!base::kSanitized) handle_crashes();
   const auto job = decode_job(read_all());
   write_answer(job ? run(*job) : Result<CodeBytes>(std::unexpected(job.error())));
   return nullptr;
@@ -160,7 +149,7 @@ int compile_main(int argc, char** argv) {
   ::signal(SIGINT, SIG_IGN);  // Ctrl-C is for whoever waits
   lower(RLIMIT_CORE, 0, 0);
   lower(RLIMIT_CPU, *seconds, *seconds + 1);
-  if (*bytes != 0 && !kSanitized) lower(RLIMIT_AS, *bytes, *bytes);
+  if (*bytes != 0 && !base::kSanitized) lower(RLIMIT_AS, *bytes, *bytes);
   std::set_new_handler(end_without_memory);
   codegen::set_failure_hooks({.no_memory = end_without_memory, .refused = end_refused});
 

@@ -48,14 +48,14 @@ TEST_F(Poison, NothingElse) {
 // Code with a pattern inside is not taken for code without.
 TEST_F(Poison, HasKeysOfItsOwn) {
   const auto build = [] {
-    return Device::open("reference", {.cache_directory = {}})->compiler().build_id();
+    return std::string(Device::open("reference", {.cache_directory = {}})->compiler().build_id());
   };
-  const std::string plain(build());
+  const std::string plain = build();
   set("1");
-  const std::string one(build());
+  const std::string one = build();
   set("2");
   EXPECT_NE(one, plain);
-  EXPECT_NE(std::string(build()), one);
+  EXPECT_NE(build(), one);
 }
 
 }  // namespace

@@ -22,11 +22,15 @@ namespace {
 thread_local int64_t allocations_left = -1;
 
 // Not inlined: g++ takes the free() below for a mistake when it sees through both.
-[[gnu::noinline]] void* allocate(size_t bytes, size_t alignment) {
-  if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
+[[gnu::noinline]] void* allocate_or_null(size_t bytes, size_t alignment) {
+  if (allocations_left >= 0 && allocations_left-- == 0) return nullptr;
   // A size of 0 still needs a place of its own.
   const size_t rounded = (bytes + alignment) / alignment * alignment;
-  void* const at = std::aligned_alloc(alignment, rounded);
+  return std::aligned_alloc(alignment, rounded);
+}
+
+void* allocate(size_t bytes, size_t alignment) {
+  void* const at = allocate_or_null(bytes, alignment);
   if (at == nullptr) throw std::bad_alloc();
   return at;
 }
@@ -48,6 +52,13 @@ void* operator new(size_t bytes, std::align_val_t alignment) {
 }
 void* operator new[](size_t bytes, std::align_val_t alignment) {
   return allocate(bytes, static_cast<size_t>(alignment));
+}
+void* operator new(size_t bytes, const std::nothrow_t& /*unused*/) noexcept {
+  return allocate_or_null(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(size_t bytes, std::align_val_t alignment,
+                   const std::nothrow_t& /*unused*/) noexcept {
+  return allocate_or_null(bytes, static_cast<size_t>(alignment));
 }
 void operator delete(void* at) noexcept {
   release(at);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "attack/attack.hpp"
-#include "generator/sanitized_test.hpp"
+#include "base/sanitizers.hpp"
 
 namespace vyre::attack {
 namespace {
@@ -136,7 +136,7 @@ Finding hostile(uint64_t seed, const Settings& settings) {
                                      : "")};
   if (const int code = WEXITSTATUS(status); code != 0 && code != 3)
     return {.fault = fmt::format("exit code {} of `vyre check`", code)};
-  if (!generator::kSanitized && usage.ru_maxrss > kMemoryKib)
+  if (!base::kSanitized && usage.ru_maxrss > kMemoryKib)
     return {.fault =
                 fmt::format("{} MiB, more than {}", usage.ru_maxrss / 1024, kMemoryKib / 1024)};
   return {};

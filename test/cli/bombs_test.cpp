@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sanitizers.hpp"
 #include "cli/run_vyre.hpp"
 
 namespace vyre::test {
@@ -27,18 +28,6 @@ namespace {
 using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
 
 // What a process that does not end is given; a machine may run many tests at once.
 constexpr std::chrono::seconds kHung{180};
@@ -264,7 +253,7 @@ class Bombs : public testing::TestWithParam<Bomb> {
                                    HasSubstr("while planning"), HasSubstr("while generating"),
                                    HasSubstr("while running"), HasSubstr("while dispatching")));
     }
-    if (!kSanitized) {
+    if (!base::kSanitized) {
       EXPECT_LE(ended.most_kib, kMemoryLimitKib);
     }
   }
@@ -383,7 +372,7 @@ TEST(Compilation, UntrustedProgramsHaveTheSameResultsAndLowerLimits) {
 class AddressSpace : public testing::TestWithParam<const char*> {};
 
 TEST_P(AddressSpace, TooLittleIsOutOfMemory) {
-  if (kSanitized) GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
+  if (base::kSanitized) GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
   const Folder folder;
   const std::string file = folder.write("p.vyre", kGood);
   int failed = 0;

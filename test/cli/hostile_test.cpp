@@ -12,22 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sanitizers.hpp"
+
 namespace {
 
 constexpr size_t kTextLimit = size_t{16} << 20;
 constexpr int64_t kMemoryLimitKib = 256 * 1024;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
 
 std::string repeat(std::string_view piece, size_t bytes) {
   std::string text;
@@ -234,7 +224,7 @@ TEST_P(Hostile, EndsWithATypedAnswer) {
               usage.ru_maxrss / 1024);
   ASSERT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), GetParam().exit_code);
-  if (!kSanitized) {
+  if (!vyre::base::kSanitized) {
     EXPECT_LE(usage.ru_maxrss, kMemoryLimitKib);
   }
 }

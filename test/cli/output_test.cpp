@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/sanitizers.hpp"
 #include "cli/run_vyre.hpp"
 
 namespace vyre::test {
@@ -89,21 +90,9 @@ TEST(Signals, AnInternalBugExits9) {
   EXPECT_THAT(outcome.err, HasSubstr("this is a bug in vyre"));
 }
 
-// Sanitizers reserve terabytes of addresses, and so cannot run under a limit.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define VYRE_SANITIZED 1
-#endif
-#endif
-#else
-#define VYRE_SANITIZED 1
-#endif
-
 TEST(Output, OutOfMemoryExits7) {
-#ifdef VYRE_SANITIZED
-  GTEST_SKIP() << "needs an address-space limit";
-#else
+  // Sanitizers reserve terabytes of addresses, and so cannot run under a limit.
+  if (base::kSanitized) GTEST_SKIP() << "needs an address-space limit";
   // The limit is a little more than the program with its libraries needs to start. What it reads
   // begins like an encoded program, of which up to 64 MiB are read.
   const Outcome outcome = run_program(
@@ -115,7 +104,6 @@ TEST(Output, OutOfMemoryExits7) {
        VYRE_BINARY});
   EXPECT_EQ(outcome.exit_code, 7) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("out of memory"));
-#endif
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <new>
 #include <utility>
 
+#include "base/sanitizers.hpp"
+
 namespace vyre::driver_test {
 namespace {
 
@@ -82,13 +84,7 @@ bool FailingHeap::struck() {
 
 }  // namespace vyre::driver_test
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define VYRE_NO_HEAP
-#endif
-#endif
-
-#ifndef VYRE_NO_HEAP
+#if !VYRE_THREAD_SANITIZER
 using vyre::driver_test::give;
 using vyre::driver_test::take;
 using vyre::driver_test::take_or_throw;

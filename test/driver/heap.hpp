@@ -4,16 +4,12 @@
 
 #include <cstdint>
 
+#include "base/sanitizers.hpp"
+
 namespace vyre::driver_test {
 
 // ThreadSanitizer has these functions itself and does not give them up.
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool kOwnHeap = false;
-#elif defined(__has_feature)
-inline constexpr bool kOwnHeap = !__has_feature(thread_sanitizer);
-#else
-inline constexpr bool kOwnHeap = true;
-#endif
+inline constexpr bool kOwnHeap = !base::kThreadSanitizer;
 
 // Calls of operator new so far, by all threads, and pieces that were not given back.
 uint64_t heap_allocations();

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "base/sanitizers.hpp"
 #include "driver/heap.hpp"
 #include "driver/scenarios.hpp"
-#include "generator/sanitized_test.hpp"
 
 namespace vyre::driver_test {
 namespace {
@@ -68,10 +68,10 @@ class HostMemory : public testing::TestWithParam<Scenario> {
 };
 
 TEST_P(HostMemory, OneAllocationFails) {
-  fail_each(false, generator::kSanitized ? 7 : 1);
+  fail_each(false, base::kSanitized ? 7 : 1);
 }
 TEST_P(HostMemory, AllAllocationsFailFromThereOn) {
-  fail_each(true, generator::kSanitized ? 23 : 5);
+  fail_each(true, base::kSanitized ? 23 : 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HostMemory, testing::ValuesIn(scenarios().begin(), scenarios().end()),

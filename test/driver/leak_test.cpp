@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "base/sanitizers.hpp"
 #include "driver/world.hpp"
 #include "vyre/backend/cpu.hpp"
 #include "vyre/device/registry.hpp"
@@ -260,6 +261,7 @@ TEST(WrongProofs, ShowThePoison) {
 // More arenas at once than a pipeline keeps: those that go to the pool come back as they are.
 TEST(Arenas, TheirPipelineGetsThemBack) {
   if (*backend::why_no_cpu() != 0) GTEST_SKIP() << backend::why_no_cpu();
+  if (base::kAddressSanitizer) GTEST_SKIP() << "the device keeps no blocks under this sanitizer";
   const auto backend = *backend::open_cpu({.workers = 1});
   const uint64_t owner = device::new_owner();
   const uint64_t other = device::new_owner();

@@ -10,10 +10,10 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include "base/sanitizers.hpp"
 #include "driver/heap.hpp"
 #include "driver/world.hpp"
 #include "figure.hpp"
-#include "generator/sanitized_test.hpp"
 #include "vyre/backend/cpu.hpp"
 
 namespace vyre::driver_test {
@@ -193,7 +193,7 @@ TEST(Soak, DispatchesOfRandomSizes) {
   // Queues and tables round their memory up.
   EXPECT_LE(std::abs(heap_pieces() - pieces), 8);
   // The sanitizers keep what was freed for a while.
-  if (generator::kSanitized) return;
+  if (base::kSanitized) return;
   EXPECT_LE(resident_kib(), memory + memory / 100 + 2048);
 }
 
@@ -242,7 +242,7 @@ TEST(Soak, DispatchesOnTheCores) {
   if (kOwnHeap) {
     EXPECT_LE(std::abs(heap_pieces() - pieces), 8);
   }
-  if (generator::kSanitized) return;
+  if (base::kSanitized) return;
   EXPECT_LE(resident_kib(), memory + memory / 100 + 2048);
 }
 

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/sanitizers.hpp"
 #include "generator/features.hpp"
-#include "generator/sanitized_test.hpp"
 #include "generator/schedules.hpp"
 #include "vyre/ir/binary.hpp"
 #include "vyre/text/text.hpp"
@@ -38,7 +38,7 @@ TEST_P(Switches, KeepItOut) {
   bool* const chosen = find_switch(options, GetParam().name);
   ASSERT_NE(chosen, nullptr);
   *chosen = false;
-  for (uint64_t seed = 0; seed < (kSanitized ? 20 : 120); ++seed) {
+  for (uint64_t seed = 0; seed < (base::kSanitized ? 20 : 120); ++seed) {
     const Generated generated = generate(seed, options);
     for (const std::string& feature : features_of(generated))
       for (const std::string& unwanted : GetParam().features)

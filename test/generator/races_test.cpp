@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "generator/sanitized_test.hpp"
+#include "base/sanitizers.hpp"
 #include "generator/schedules.hpp"
 #include "vyre/text/text.hpp"
 
@@ -19,7 +19,7 @@ struct Tally {
 
 TEST(PlantedRaces, AreFound) {
   std::map<std::string, Tally> shapes;
-  for (uint64_t seed = 0; seed < (kSanitized ? 50 : 500); ++seed) {
+  for (uint64_t seed = 0; seed < (base::kSanitized ? 50 : 500); ++seed) {
     const Generated generated = generate(seed, {.plant_race = true});
     ASSERT_TRUE(generated.planted.has_value());
     const Planted& planted = *generated.planted;

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "generator/sanitized_test.hpp"
+#include "base/sanitizers.hpp"
 #include "vyre/ir/binary.hpp"
 #include "vyre/text/text.hpp"
 
@@ -20,7 +20,7 @@ std::string how_to(uint64_t seed) {
 
 class Seeds : public testing::TestWithParam<uint64_t> {};
 
-constexpr uint64_t kPerCase = kSanitized ? 50 : 1000;
+constexpr uint64_t kPerCase = base::kSanitized ? 50 : 1000;
 
 TEST_P(Seeds, AgreeUnderAllSchedules) {
   uint64_t failed = 0;
@@ -73,7 +73,7 @@ TEST(Generator, OverSaysTheGrid) {
 }
 
 TEST(Generator, WithoutSubgroupsTheirSizeDoesNotMatter) {
-  for (uint64_t seed = 0; seed < (kSanitized ? 20 : 300); ++seed) {
+  for (uint64_t seed = 0; seed < (base::kSanitized ? 20 : 300); ++seed) {
     const Generated generated = generate(seed, {.subgroups = false});
     const auto checked = check::check_valid(generated.program);
     ASSERT_TRUE(checked.has_value()) << "seed " << seed;
@@ -89,7 +89,7 @@ TEST(Generator, WithoutSubgroupsTheirSizeDoesNotMatter) {
 // With subgroups they agree, too, for each size by itself.
 TEST(Generator, EverySubgroupSize) {
   for (const uint32_t size : {1U, 8U, 16U, 32U})
-    for (uint64_t seed = 20'000; seed < (kSanitized ? 20'010 : 20'150); ++seed) {
+    for (uint64_t seed = 20'000; seed < (base::kSanitized ? 20'010 : 20'150); ++seed) {
       const ScheduleReport report =
           check_schedules(generate(seed), {.random = 1, .subgroup_size = size});
       ASSERT_EQ(report.fault, Fault::None)
@@ -98,7 +98,7 @@ TEST(Generator, EverySubgroupSize) {
 }
 
 TEST(Generator, LargePrograms) {
-  for (uint64_t seed = 0; seed < (kSanitized ? 5 : 100); ++seed) {
+  for (uint64_t seed = 0; seed < (base::kSanitized ? 5 : 100); ++seed) {
     const ScheduleReport report = check_schedules(generate(seed, {.size = 300}), {.random = 1});
     ASSERT_EQ(report.fault, Fault::None) << "seed " << seed << ": " << report.message;
   }

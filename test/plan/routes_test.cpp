@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/sanitizers.hpp"
 #include "generator/generator.hpp"
-#include "generator/sanitized_test.hpp"
 #include "plan/compare.hpp"
 #include "plan/programs.hpp"
 
@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(All, DirectedOnRoutes, ::testing::ValuesIn(directed_nam
 class RandomOnRoutes : public ::testing::TestWithParam<uint64_t> {
  protected:
   static void run(const std::vector<Way>& ways, std::string_view option) {
-    constexpr uint64_t kPrograms = generator::kSanitized ? 10 : 250;
+    constexpr uint64_t kPrograms = base::kSanitized ? 10 : 250;
     const uint64_t first = 500'000 + GetParam() * 250;
     for (uint64_t seed = first; seed < first + kPrograms; ++seed) {
       const generator::Generated g = generator::generate(seed);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <rapidcheck/gtest.h>
 
+#include "base/sanitizers.hpp"
 #include "property/program_gen.hpp"
 #include "property/random.hpp"
 #include "vyre/ir/binary.hpp"
@@ -15,14 +16,7 @@ namespace {
 using namespace ir;
 
 // RapidCheck runs 100 cases. The sanitizers make each some ten times slower.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
-constexpr int kProgramsPerCase = kSanitized ? 20 : 100;
+constexpr int kProgramsPerCase = base::kSanitized ? 20 : 100;
 
 // Seeds over all 64 bits, whatever the size RapidCheck has grown to.
 rc::Gen<uint64_t> any_seed() {

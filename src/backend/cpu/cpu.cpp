@@ -11,6 +11,7 @@
 #include "backend/cpu/processor.hpp"
 #include "backend/cpu/run.hpp"
 #include "backend/cpu/topology.hpp"
+#include "base/sanitizers.hpp"
 #include "device/host_steps.hpp"
 #include "device/kernel.hpp"
 
@@ -20,14 +21,6 @@ using namespace device;
 using namespace cpu;
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kExactBlocks = true;
-#elif defined(__has_feature)
-constexpr bool kExactBlocks = __has_feature(address_sanitizer);
-#else
-constexpr bool kExactBlocks = false;
-#endif
 
 Error error(ErrorCode code, std::string message) {
   return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
@@ -47,7 +40,7 @@ class Cpu : public Backend {
       : Backend(cpu_info(options)),
         parts_({.workers = info().profile.compute_units, .spin = options.spin},
                {.limit = memory_limit(options), .fresh_fill = options.fresh_fill}, kept_memory(),
-               kExactBlocks) {
+               base::kAddressSanitizer) {
     parts_.device = info().id;
     const uint64_t caches = machine_topology().l2_total;
     if (caches != 0) parts_.stream_bytes = 2 * caches;

@@ -11,16 +11,10 @@
 #include <gtest/gtest.h>
 
 #include "backend/cpu/interleavings_test.hpp"
+#include "base/sanitizers.hpp"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define VYRE_NO_FIBERS 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define VYRE_NO_FIBERS 1  // sanitizers do not know stacks of our own
-#endif
-#endif
-
-#if defined(__x86_64__) && !defined(VYRE_NO_FIBERS)
+// Sanitizers know nothing of the fibers' stacks.
+#if defined(__x86_64__) && !VYRE_ADDRESS_SANITIZER && !VYRE_THREAD_SANITIZER
 
 namespace vyre::backend::cpu {
 namespace {

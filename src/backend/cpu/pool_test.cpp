@@ -16,12 +16,7 @@
 #include <unistd.h>
 
 #include "backend/cpu/processor.hpp"
-
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define VYRE_NO_FORK 1  // it wants no work in a child of a program with threads
-#endif
-#endif
+#include "base/sanitizers.hpp"
 
 namespace vyre::backend::cpu {
 namespace {
@@ -245,7 +240,8 @@ TEST(Pool, ManyEnd) {
   }
 }
 
-#ifndef VYRE_NO_FORK
+// ThreadSanitizer allows no work in a child of a program with threads.
+#if !VYRE_THREAD_SANITIZER
 TEST(Pool, AChildWorksAlone) {
   auto pool = std::make_unique<Pool>(Pool::Options{.workers = 2});
   ASSERT_TRUE(pool->try_own());

@@ -4,14 +4,10 @@
 #include <unistd.h>
 
 #include "backend/cuda/driver_api.hpp"
+#include "base/sanitizers.hpp"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define VYRE_NO_FORK 1  // it allows no work in a child of a program with threads
-#endif
-#endif
-
-#ifndef VYRE_NO_FORK
+// ThreadSanitizer allows no work in a child of a program with threads.
+#if !VYRE_THREAD_SANITIZER
 
 namespace vyre::backend::cuda {
 namespace {

@@ -6,13 +6,10 @@
 #include <cstdlib>
 #include <new>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define VYRE_HEAP_IS_TAKEN 1
-#endif
-#endif
+#include "base/sanitizers.hpp"
 
-#ifdef VYRE_HEAP_IS_TAKEN
+// Sanitizers have the heap's functions themselves.
+#if VYRE_ADDRESS_SANITIZER || VYRE_THREAD_SANITIZER
 
 std::optional<uint64_t> heap_allocations() {
   return std::nullopt;

@@ -6,17 +6,16 @@
 #include <gtest/gtest.h>
 #include <llvm/Support/ErrorHandling.h>
 
+#include "base/sanitizers.hpp"
 #include "base/stop.hpp"
 #include "codegen/in_process.hpp"
 #include "codegen/llvm/llvm_ir.hpp"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if VYRE_ADDRESS_SANITIZER
 // Where LLVM wants to end the process it does not clean up what it has.
 extern "C" const char* __lsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
   return "leak:llvm::Twine::str\nleak:llvm::raw_ostream::write\n";
 }
-#endif
 #endif
 
 namespace vyre::codegen {
