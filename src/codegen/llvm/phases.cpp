@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/llvm/phases.hpp"
 
+#include <algorithm>
+
+#include "ir/properties.hpp"
+
 namespace vyre::codegen {
 
 using namespace ir;
 
 bool needs_workgroup(const check::CheckedProgram& checked) {
   const Program& p = checked.program;
-  for (const Stmt& s : p.stmts) {
-    if (const auto* barrier = std::get_if<Barrier>(&s);
-        barrier && barrier->scope != Scope::Subgroup)
-      return true;
-    if (std::holds_alternative<AsyncCopy>(s) || std::holds_alternative<Wait>(s)) return true;
-  }
-  for (const Expr& e : p.exprs)
-    if (std::holds_alternative<UniformLoad>(e)) return true;
-  return false;
+  const auto synchronises = [](const auto& node) {
+    const auto scope = properties_of(node).synchronises;
+    return scope && *scope != Scope::Subgroup;
+  };
+  return std::ranges::any_of(p.stmts, synchronises) || std::ranges::any_of(p.exprs, synchronises);
 }
 
 Phases Phases::whole(const check::CheckedProgram& segment) {
