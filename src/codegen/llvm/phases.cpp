@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/errors.hpp"
 #include "ir/properties.hpp"
 
 namespace vyre::codegen {
@@ -27,9 +28,8 @@ Phases Phases::whole(const check::CheckedProgram& segment) {
 Result<Phases> Phases::make(const check::CheckedProgram& segment, bool checked) {
   Phases phases = whole(segment);
   if (!needs_workgroup(segment)) return phases;
-  auto cut = plan::cut_workgroup(segment, checked);
-  if (!cut) return std::unexpected(cut.error());
-  phases.cut_ = std::move(*cut);
+  VYRE_TRY_ASSIGN(auto cut, plan::cut_workgroup(segment, checked));
+  phases.cut_ = std::move(cut);
   uint32_t base = 0;
   for (size_t i = 0; i < phases.count(); ++i) {
     const Program& p = phases.program(i).program;
