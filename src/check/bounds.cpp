@@ -7,6 +7,7 @@
 #include "base/stop.hpp"
 #include "check/bounds_numbers.hpp"
 #include "check/flow.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::check {
 
@@ -102,12 +103,9 @@ class Bounds {
     }
     for_each_operand(p_, e, [&](ExprId child) { expr(child); });
     int32_t& slot = s_.facts.expr_proofs[id.index()];
-    if (const auto* load = std::get_if<Load>(&e))
-      access(load->memory, load->index, slot);
-    else if (const auto* atomic = std::get_if<Atomic>(&e))
-      access(atomic->memory, atomic->index, slot);
-    else if (const auto* uniform = std::get_if<UniformLoad>(&e))
-      access(uniform->memory, uniform->index, slot);
+    for_each_memory(p_, e, [&](const MemoryUse& use) {
+      if (use.index.valid()) access(use.memory, use.index, slot);
+    });
   }
 
   // a && b && c: each part is evaluated knowing those before it, which are looked at once.

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "check/state.hpp"
+#include "ir/properties.hpp"
 #include "vyre/ir/semantics.hpp"
 
 namespace vyre::check {
@@ -124,19 +125,10 @@ class Calls {
     for (StmtId id : p_.items(b)) {
       const Stmt& st = p_[id];
       info.statements += 1;
-      if (const auto* barrier = std::get_if<Barrier>(&st)) {
-        info.barrier = info.barrier || barrier->scope != Scope::Subgroup;
-        info.grid_barrier = info.grid_barrier || barrier->scope == Scope::Grid;
-      }
-      if (std::holds_alternative<Fixpoint>(st) || std::holds_alternative<Resume>(st) ||
-          std::holds_alternative<Collective>(st))
-        info.barrier = info.grid_barrier = true;
-      if (std::holds_alternative<Wait>(st)) info.barrier = true;
-      if (const auto* copy = std::get_if<AsyncCopy>(&st)) {
-        info.barrier = true;
-        info.copies.push_back(copy->tag);
-      }
-      if (std::holds_alternative<Trap>(st)) info.ends_lane = true;
+      const StmtProperties row = properties_of(st);
+      info.note_synchronisation(row.synchronises);
+      info.ends_lane = info.ends_lane || row.exit == Exit::Trap;
+      if (const auto* copy = std::get_if<AsyncCopy>(&st)) info.copies.push_back(copy->tag);
       for_each_operand(p_, st, [&](ExprId child) {
         deepest = std::max(deepest, measure_expr(child, info, level));
       });
@@ -153,10 +145,7 @@ class Calls {
     for_each_operand(p_, p_[id], [&](ExprId child) {
       deepest = std::max(deepest, measure_expr(child, info, level));
     });
-    if (const auto* load = std::get_if<UniformLoad>(&p_[id])) {
-      info.barrier = true;
-      info.grid_barrier = info.grid_barrier || load->scope == Scope::Grid;
-    }
+    info.note_synchronisation(properties_of(p_[id]).synchronises);
     const auto* call = std::get_if<Call>(&p_[id]);
     if (call == nullptr) return deepest;
     const FnInfo& callee = s_.fns[call->fn.index()];

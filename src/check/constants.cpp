@@ -65,7 +65,6 @@ std::optional<Constant> evaluate(const Program& p, const CheckedProgram& facts, 
   const auto literal = [&](const auto& node) -> Maybe {
     return literal_in_type(Expr(node), *type);
   };
-  const auto none = [](const auto&) -> Maybe { return std::nullopt; };
   return match(
       p[expr], [&](const IntLiteral& e) { return literal(e); },
       [&](const FloatLiteral& e) { return literal(e); },
@@ -110,10 +109,10 @@ std::optional<Constant> evaluate(const Program& p, const CheckedProgram& facts, 
         }
         return fold(e.op, std::span(args).first(count));
       },
-      [&](const LocalRef& e) { return none(e); }, [&](const BuiltinRef& e) { return none(e); },
-      [&](const Len& e) { return none(e); }, [&](const Atomic& e) { return none(e); },
-      [&](const Subgroup& e) { return none(e); }, [&](const UniformLoad& e) { return none(e); },
-      [&](const Call& e) { return none(e); }, [&](const Poison& e) { return none(e); });
+      [](const LocalRef&) { return Maybe(); }, [](const BuiltinRef&) { return Maybe(); },
+      [](const Len&) { return Maybe(); }, [](const Atomic&) { return Maybe(); },
+      [](const Subgroup&) { return Maybe(); }, [](const UniformLoad&) { return Maybe(); },
+      [](const Call&) { return Maybe(); }, [](const Poison&) { return Maybe(); });
 }
 
 std::optional<Constant> evaluate_constant(const CheckedProgram& checked, ExprId expr) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/errors.hpp"
 #include "base/match.hpp"
 #include "check/constants.hpp"
 #include "ir/scalar.hpp"
@@ -65,21 +66,21 @@ class Resolver {
       : c_(checked), p_(checked.program), request_(request) {}
 
   Result<Launch> run() {
-    if (auto ok = take_inputs(); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(take_inputs());
     size_t next_require = 0;
     for (size_t i = 0; i <= p_.buffers.size(); ++i) {
       for (; next_require < p_.require_list.size() &&
              p_.require_list[next_require].buffers_before <= i;
            ++next_require)
-        if (auto ok = require(next_require); !ok) return std::unexpected(ok.error());
+        VYRE_TRY(require(next_require));
       if (i == p_.buffers.size() || !p_.buffers[i].size.valid()) continue;
       const Buffer& buffer = p_.buffers[i];
-      auto count = size_of(buffer.size, fmt::format("@count of `{}`", buffer.name), kMaxElements);
-      if (!count) return std::unexpected(count.error());
-      launch_.counts[i] = *count;
+      VYRE_TRY_ASSIGN(auto count, size_of(buffer.size, fmt::format("@count of `{}`", buffer.name),
+                                          kMaxElements));
+      launch_.counts[i] = count;
     }
-    if (auto ok = set_workgroup(); !ok) return std::unexpected(ok.error());
-    if (auto ok = set_grid(); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(set_workgroup());
+    VYRE_TRY(set_grid());
     return std::move(launch_);
   }
 
@@ -101,9 +102,7 @@ class Resolver {
       const BufferFacts& facts = c_.buffers[i];
       if (facts.constant_count) launch_.counts[i] = *facts.constant_count;
       if (!facts.input_slot) continue;
-      if (auto ok = take(BufferId{static_cast<uint32_t>(i)}, request_.inputs[*facts.input_slot]);
-          !ok)
-        return ok;
+      VYRE_TRY(take(BufferId{static_cast<uint32_t>(i)}, request_.inputs[*facts.input_slot]));
     }
     return {};
   }
@@ -182,9 +181,8 @@ class Resolver {
       std::copy(request_.grid->begin(), request_.grid->end(), groups.begin());
     } else if (axes != 0) {
       for (size_t i = 0; i < axes; ++i) {
-        const auto n = size_of(p_.over[i], "`over`", ~uint64_t{0});
-        if (!n) return std::unexpected(n.error());
-        groups[i] = *n / launch_.workgroup[i] + (*n % launch_.workgroup[i] != 0 ? 1 : 0);
+        VYRE_TRY_ASSIGN(const auto n, size_of(p_.over[i], "`over`", ~uint64_t{0}));
+        groups[i] = n / launch_.workgroup[i] + (n % launch_.workgroup[i] != 0 ? 1 : 0);
       }
     } else if (c_.workgroup_axes > 1) {
       return std::unexpected(failure(

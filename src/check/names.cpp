@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "check/state.hpp"
+#include "ir/properties.hpp"
 #include "vyre/ir/semantics.hpp"
 
 namespace vyre::check {
@@ -125,20 +126,8 @@ class Names {
   void expr(ExprId id) {
     const Expr& e = p_[id];
     const auto here = [&] { return p_.position_of(id); };
-    if (const auto* x = std::get_if<LocalRef>(&e))
-      use(x->local, here());
-    else if (const auto* len = std::get_if<Len>(&e))
-      memory(len->memory, here());
-    else if (const auto* load = std::get_if<Load>(&e))
-      memory(load->memory, here());
-    else if (const auto* atomic = std::get_if<Atomic>(&e))
-      memory(atomic->memory, here());
-    else if (const auto* uniform = std::get_if<UniformLoad>(&e))
-      memory(uniform->memory, here());
-    else if (const auto* call = std::get_if<Call>(&e)) {
-      for (const Arg& arg : p_.arguments(call->args))
-        if (const Memory* m = std::get_if<Memory>(&arg)) memory(*m, here());
-    }
+    for_each_local(e, [&](LocalId local, LocalAccess) { use(local, here()); });
+    for_each_memory(p_, e, [&](const MemoryUse& x) { memory(x.memory, here()); });
     for_each_operand(p_, e, [&](ExprId child) { expr(child); });
   }
 
@@ -152,29 +141,18 @@ class Names {
     const Stmt& st = p_[id];
     const auto here = [&] { return p_.position_of(id); };
     for_each_operand(p_, st, [&](ExprId child) { expr(child); });
-    if (const auto* let = std::get_if<Let>(&st))
-      declare(let->local);
-    else if (const auto* array = std::get_if<DeclareArray>(&st))
-      declare(array->local);
-    else if (const auto* assign = std::get_if<Assign>(&st))
-      use(assign->local, here());
-    else if (const auto* store = std::get_if<Store>(&st))
-      memory(store->memory, here());
-    else if (const auto* region = std::get_if<Region>(&st))
-      region_name(*region, here());
-    else if (const auto* copy = std::get_if<AsyncCopy>(&st)) {
-      memory(copy->dst, here());
-      memory(copy->src, here());
-    } else if (const auto* fix = std::get_if<Fixpoint>(&st)) {
-      for (Memory m : p_.memories(fix->buffers)) memory(m, here());
-    } else if (const auto* collective = std::get_if<Collective>(&st)) {
-      memory(collective->src, here());
-      if (collective->dst.valid()) memory(collective->dst, here());
-    }
-    const size_t mark = undo_.size();
-    if (const auto* loop = std::get_if<For>(&st)) declare(loop->variable);
+    if (const auto* region = std::get_if<Region>(&st)) region_name(*region, here());
+    for_each_memory(p_, st, [&](const MemoryUse& x) { memory(x.memory, here()); });
+    size_t mark = 0;
+    bool iterates = false;
+    for_each_local(st, [&](LocalId local, LocalAccess access) {
+      if (access == LocalAccess::Assign) return use(local, here());
+      iterates = access == LocalAccess::Iterate;
+      mark = undo_.size();
+      declare(local);
+    });
     for_each_block(st, [&](Block b) { block(b); });
-    if (std::holds_alternative<For>(st)) leave(mark);
+    if (iterates) leave(mark);
   }
 
   // A region's name may repeat and may be any identifier that is not a word of the language.

@@ -8,7 +8,7 @@
 
 #include "base/match.hpp"
 #include "check/lane_values.hpp"
-#include "vyre/ir/evaluation.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::check {
 
@@ -21,11 +21,11 @@ namespace {
 bool leaves_loop(const Program& p, Block body, bool inner = false) {
   return std::ranges::any_of(p.items(body), [&](StmtId id) {
     const Stmt& s = p[id];
-    if (std::holds_alternative<Return>(s)) return true;
-    if (std::holds_alternative<Break>(s) || std::holds_alternative<Continue>(s)) return !inner;
-    const bool loop = std::holds_alternative<For>(s) || std::holds_alternative<While>(s);
+    const StmtProperties row = properties_of(s);
+    if (row.may_end_lane) return true;
+    if (row.exit != Exit::None) return !inner;
     bool found = false;
-    for_each_block(s, [&](Block b) { found = found || leaves_loop(p, b, inner || loop); });
+    for_each_block(s, [&](Block b) { found = found || leaves_loop(p, b, inner || row.is_loop); });
     return found;
   });
 }
@@ -107,13 +107,12 @@ class Walk {
             look(lazy.operand);
           });
         });
-    if (const auto* x = std::get_if<Load>(&e)) read(x->memory);
-    if (const auto* x = std::get_if<Atomic>(&e)) read(x->memory);
-    if (const auto* x = std::get_if<Call>(&e)) call(*x);
-    if (const auto* x = std::get_if<UniformLoad>(&e)) {
-      if (x->scope == Scope::Grid) settle();
-      read(x->memory);
-    }
+    if (const auto* x = std::get_if<Call>(&e)) return call(*x);
+    if (properties_of(e).synchronises == Scope::Grid) settle();
+    // An atomic counts as a read, whatever it does: lanes execute it in any order.
+    for_each_memory(p_, e, [&](const MemoryUse& use) {
+      if (use.access != Access::Length) read(use.memory);
+    });
   }
 
   void call(const Call& e) {

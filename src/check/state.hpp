@@ -3,6 +3,7 @@
 // is a free function in its own file; check.cpp runs them in order.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,11 @@ struct FnInfo {
   bool grid_barrier = false;     // barrier grid, grid_load, fixpoint, resume, collectives
   bool ends_lane = false;        // a trap
   std::vector<uint16_t> copies;  // tags of asynchronous copies
+
+  void note_synchronisation(std::optional<ir::Scope> scope) {
+    barrier = barrier || (scope && *scope != ir::Scope::Subgroup);
+    grid_barrier = grid_barrier || scope == ir::Scope::Grid;
+  }
 };
 
 struct State {

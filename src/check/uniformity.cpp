@@ -15,7 +15,9 @@
 #include <fmt/core.h>
 
 #include "base/stop.hpp"
+#include "check/level.hpp"
 #include "check/state.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::check {
 
@@ -166,7 +168,7 @@ class Uniformity {
         e, [](const IntLiteral&) {}, [](const FloatLiteral&) {}, [](const BoolLiteral&) {},
         [](const ConstRef&) {}, [](const Len&) {}, [](const Poison&) {},
         [&](const LocalRef& x) { edge(node_of(x.local), to, here); },
-        [&](const BuiltinRef& x) { raise(to, level_of(x.builtin), here); },
+        [&](const BuiltinRef& x) { raise(to, level_over(uniform_over(x.builtin)), here); },
         [&](const Load& x) {
           // The memory first: if other lanes may write it, a uniform index would not help.
           memory(x.memory, to, here);
@@ -199,10 +201,10 @@ class Uniformity {
               need(Code::ValueNotUniform, Level::Subgroup, lane, "the lane of `subgroup_broadcast`",
                    x.lane);
           }
-          raise(to, level_of(x.op), here);
+          raise(to, level_over(uniform_over(x.op)), here);
         },
         [&](const UniformLoad& x) {
-          const Level scope = x.scope == Scope::Grid ? Level::Grid : Level::Workgroup;
+          const Level scope = level_over(x.scope);
           const std::string_view what = x.scope == Scope::Grid ? "`grid_load`" : "`workgroup_load`";
           need(Code::FlowNotUniform, scope, flow_, std::string(what), id);
           const Node index = new_node();
@@ -236,48 +238,8 @@ class Uniformity {
     // A parameter that no call binds counts as the best there could be, like the other arguments of
     // a function that nobody calls.
     const BufferId buffer = actual(m);
-    if (!buffer.valid() || p_[buffer].kind == BufferKind::In ||
-        p_[buffer].kind == BufferKind::Uniform)
-      return;
+    if (!buffer.valid() || is_read_only(p_[buffer].kind)) return;
     raise(to, Level::Lane, here);
-  }
-
-  static Level level_of(Builtin b) {
-    switch (b) {
-      case Builtin::Gid:
-      case Builtin::Lid:
-      case Builtin::SubgroupLane: return Level::Lane;
-      case Builtin::SubgroupId: return Level::Subgroup;
-      case Builtin::Wid: return Level::Workgroup;
-      case Builtin::NumWorkgroups:
-      case Builtin::WorkgroupSize:
-      case Builtin::SubgroupSize:
-      case Builtin::FixpointPasses:
-      case Builtin::FixpointConverged: return Level::Grid;
-    }
-    return Level::Lane;
-  }
-  static Level level_of(SubgroupOp op) {
-    switch (op) {
-      case SubgroupOp::Ballot:
-      case SubgroupOp::Broadcast:
-      case SubgroupOp::Add:
-      case SubgroupOp::Mul:
-      case SubgroupOp::Min:
-      case SubgroupOp::Max:
-      case SubgroupOp::And:
-      case SubgroupOp::Or:
-      case SubgroupOp::Xor:
-      case SubgroupOp::Any:
-      case SubgroupOp::All: return Level::Subgroup;
-      case SubgroupOp::Shuffle:
-      case SubgroupOp::ShuffleXor:
-      case SubgroupOp::ShuffleUp:
-      case SubgroupOp::ShuffleDown:
-      case SubgroupOp::ExclusiveAdd:
-      case SubgroupOp::InclusiveAdd: return Level::Lane;
-    }
-    return Level::Lane;
   }
 
   // ---- calls
@@ -386,10 +348,7 @@ class Uniformity {
   }
 
   void barrier(StmtId id, Scope scope) {
-    const Level most = scope == Scope::Grid        ? Level::Grid
-                       : scope == Scope::Workgroup ? Level::Workgroup
-                                                   : Level::Subgroup;
-    need(Code::BarrierNotUniform, most, flow_,
+    need(Code::BarrierNotUniform, level_over(scope), flow_,
          fmt::format("`barrier {}`", vyre::ir::name_of(scope)), id);
   }
 

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "check/flow.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::check {
 
@@ -63,19 +64,9 @@ class Uses {
       locals_[ref->local.index()] = true;
     else if (const auto* ref_const = std::get_if<ConstRef>(&e))
       consts_[ref_const->constant.index()] = true;
-    else if (const auto* len = std::get_if<Len>(&e))
-      memory(len->memory);
-    else if (const auto* load = std::get_if<Load>(&e))
-      memory(load->memory);
-    else if (const auto* atomic = std::get_if<Atomic>(&e))
-      memory(atomic->memory);
-    else if (const auto* uniform = std::get_if<UniformLoad>(&e))
-      memory(uniform->memory);
-    else if (const auto* call = std::get_if<Call>(&e)) {
+    else if (const auto* call = std::get_if<Call>(&e))
       fns_[call->fn.index()] = true;
-      for (const Arg& arg : p_.arguments(call->args))
-        if (const Memory* m = std::get_if<Memory>(&arg)) memory(*m);
-    }
+    for_each_memory(p_, e, [&](const MemoryUse& use) { memory(use.memory); });
     for_each_operand(p_, e, [&](ExprId child) { expr(child); });
   }
 
@@ -83,26 +74,15 @@ class Uses {
     for (StmtId id : p_.items(b)) {
       const Stmt& st = p_[id];
       for_each_operand(p_, st, [&](ExprId child) { expr(child); });
-      if (const auto* let = std::get_if<Let>(&st))
-        declared_.insert(let->local.value);
-      else if (const auto* array = std::get_if<DeclareArray>(&st)) {
-        declared_.insert(array->local.value);
-        expr(p_[array->local].count);
-      } else if (const auto* store = std::get_if<Store>(&st);
-                 store != nullptr && store->memory.kind != Memory::Kind::Local)
-        memory(store->memory);
-      else if (const auto* param = std::get_if<Store>(&st);
-               param != nullptr && p_[param->memory.local()].kind == Local::Kind::BufferParam)
-        memory(param->memory);
-      else if (const auto* copy = std::get_if<AsyncCopy>(&st)) {
-        memory(copy->dst);
-        memory(copy->src);
-      } else if (const auto* fix = std::get_if<Fixpoint>(&st)) {
-        for (Memory m : p_.memories(fix->buffers)) memory(m);
-      } else if (const auto* collective = std::get_if<Collective>(&st)) {
-        memory(collective->src);
-        memory(collective->dst);
-      }
+      for_each_local(st, [&](LocalId local, LocalAccess access) {
+        if (access == LocalAccess::Declare) declared_.insert(local.value);
+      });
+      if (const auto* array = std::get_if<DeclareArray>(&st)) expr(p_[array->local].count);
+      for_each_memory(p_, st, [&](const MemoryUse& use) {
+        // A store alone does not make use of a private array.
+        const LocalId local = use.memory.local();
+        if (!local.valid() || p_[local].kind == Local::Kind::BufferParam) memory(use.memory);
+      });
       for_each_block(st, [&](Block inner) { block(inner); });
     }
   }
@@ -188,13 +168,13 @@ class Flow {
   bool changeable(Memory m) const {
     if (m.kind == Memory::Kind::Table) return false;
     if (m.kind == Memory::Kind::Local) return p_[m.local()].kind == Local::Kind::BufferParam;
-    return p_[m.buffer()].kind != BufferKind::In && p_[m.buffer()].kind != BufferKind::Uniform;
+    return !is_read_only(p_[m.buffer()].kind);
   }
 
   void condition(ExprId id, std::unordered_set<uint64_t>& read,
                  std::unordered_set<uint32_t>& locals) {
     const Expr& e = p_[id];
-    if (const auto* ref = std::get_if<LocalRef>(&e)) locals.insert(ref->local.value);
+    for_each_local(e, [&](LocalId local, LocalAccess) { locals.insert(local.value); });
     if (const auto* load = std::get_if<Load>(&e); load != nullptr && changeable(load->memory))
       read.insert(key(load->memory));
     if (const auto* atomic = std::get_if<Atomic>(&e)) read.insert(key(atomic->memory));
@@ -203,15 +183,14 @@ class Flow {
 
   void effects(ExprId id, Body& body) {
     const Expr& e = p_[id];
-    if (const auto* atomic = std::get_if<Atomic>(&e);
-        atomic != nullptr && atomic->op != AtomicOp::Load)
-      body.written.insert(key(atomic->memory));
-    if (std::holds_alternative<UniformLoad>(e)) body.barrier = true;
+    for_each_memory(p_, e, [&](const MemoryUse& use) {
+      if (writes(use.access)) body.written.insert(key(use.memory));
+    });
+    const auto scope = properties_of(e).synchronises;
+    body.barrier = body.barrier || (scope && *scope != Scope::Subgroup);
     if (const auto* call = std::get_if<Call>(&e)) {
       body.barrier = body.barrier || s_.fns[call->fn.index()].barrier;
       body.leaves = body.leaves || s_.fns[call->fn.index()].ends_lane;
-      for (const Arg& arg : p_.arguments(call->args))
-        if (const Memory* m = std::get_if<Memory>(&arg)) body.written.insert(key(*m));
     }
     for_each_operand(p_, e, [&](ExprId child) { effects(child, body); });
   }
@@ -221,15 +200,13 @@ class Flow {
       const Stmt& st = p_[id];
       for_each_operand(p_, st, [&](ExprId child) { effects(child, body); });
       if (const auto* assign = std::get_if<Assign>(&st)) body.assigned.insert(assign->local.value);
-      if (const auto* store = std::get_if<Store>(&st)) body.written.insert(key(store->memory));
-      if (const auto* copy = std::get_if<AsyncCopy>(&st)) body.written.insert(key(copy->dst));
-      if (std::holds_alternative<Break>(st) || std::holds_alternative<Return>(st) ||
-          std::holds_alternative<Trap>(st))
-        body.leaves = true;
-      if (std::holds_alternative<Barrier>(st) || std::holds_alternative<Fixpoint>(st) ||
-          std::holds_alternative<Resume>(st) || std::holds_alternative<Collective>(st) ||
-          std::holds_alternative<Wait>(st))
-        body.barrier = true;
+      for_each_memory(p_, st, [&](const MemoryUse& use) {
+        if (writes(use.access)) body.written.insert(key(use.memory));
+      });
+      const StmtProperties row = properties_of(st);
+      body.leaves = body.leaves || row.exit == Exit::Break || row.may_end_lane;
+      // A copy alone is no synchronisation point for the loop: its `wait` is one.
+      body.barrier = body.barrier || (row.synchronises && !std::holds_alternative<AsyncCopy>(st));
       for_each_block(st, [&](Block inner) { look(p_.items(inner), body); });
     }
   }

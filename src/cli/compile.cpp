@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "base/errors.hpp"
 #include "cli/commands.hpp"
 #include "cli/devices.hpp"
 #include "cli/plan_launch.hpp"
@@ -40,46 +41,41 @@ std::string text_of(std::span<const std::byte> bytes) {
 // What the driver of a GPU makes of its code: the only form that needs the device itself.
 Result<std::string> binary_of(const std::string& device, const pipeline::GenerateRequest& request,
                               const pipeline::CompileLimits& limits) {
-  auto backend = device::registry().acquire(device);
-  if (!backend) return std::unexpected(backend.error());
+  VYRE_TRY_ASSIGN(auto backend, device::registry().acquire(device));
   const codegen::Target& target = request.target;
-  auto code = pipeline::generate(request, limits);
-  if (!code) return std::unexpected(code.error());
-  if (auto ok = pipeline::check_driver_text(*code, target.format, limits); !ok)
-    return std::unexpected(ok.error());
+  VYRE_TRY_ASSIGN(auto code, pipeline::generate(request, limits));
+  VYRE_TRY(pipeline::check_driver_text(code, target.format, limits));
   // Nothing of the plan is needed after the load.
   const std::shared_ptr<const plan::Plan> plan(std::shared_ptr<void>(), &request.plan);
   const StageScope stage(Stage::Load);
   poll_stop_now();
-  const auto loaded = (*backend)->load(
-      {.format = target.format,
-       .code = std::move(*code),
-       .entries = codegen::entries_of(plan, request.program.program.name, target)});
-  if (!loaded) return std::unexpected(loaded.error());
-  return text_of(loaded->native());
+  VYRE_TRY_ASSIGN(
+      const auto loaded,
+      backend->load({.format = target.format,
+                     .code = std::move(code),
+                     .entries = codegen::entries_of(plan, request.program.program.name, target)}));
+  return text_of(loaded.native());
 }
 
 Result<std::string> listing_of(const pipeline::GenerateRequest& request,
                                const pipeline::CompileLimits& limits) {
-  const auto code = pipeline::generate(request, limits);
-  if (!code) return std::unexpected(code.error());
-  return text_of(*code);
+  VYRE_TRY_ASSIGN(const auto code, pipeline::generate(request, limits));
+  return text_of(code);
 }
 
 // From the facts that the registry has: what else is listed needs no device.
 Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
                     const device::DeviceFacts& facts) {
   // Refuses a workgroup that the program does not allow.
-  if (const auto known = resolve_known(prepared); !known) return std::unexpected(known.error());
+  VYRE_TRY(resolve_known(prepared));
   const device::Capabilities& can = facts.capabilities;
   device::BackendInfo info;
   info.id = facts.id;
   info.capabilities = can;
-  if (auto ok = pipeline::check_device_limits(prepared.checked, prepared.workgroup, info); !ok)
-    return std::unexpected(ok.error());
-  const auto format = options.architecture.empty() ? codegen::choose_format(can.formats, facts.id)
-                                                   : Result<device::Format>(device::Format::Ptx);
-  if (!format) return std::unexpected(format.error());
+  VYRE_TRY(pipeline::check_device_limits(prepared.checked, prepared.workgroup, info));
+  VYRE_TRY_ASSIGN(const auto format, options.architecture.empty()
+                                         ? codegen::choose_format(can.formats, facts.id)
+                                         : Result<device::Format>(device::Format::Ptx));
   pipeline::Policy policy;
   policy.route = pipeline::first_route(prepared.checked, options.checked, can);
   policy.checked = options.checked;
@@ -93,12 +89,10 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
   }
   const pipeline::CompileLimits limits =
       prepared.untrusted ? pipeline::CompileLimits::untrusted() : pipeline::CompileLimits();
-  if (auto ok = pipeline::check_program_limits(prepared.checked, limits); !ok)
-    return std::unexpected(ok.error());
-  const auto plan = pipeline::make_plan(prepared.checked, policy, can);
-  if (!plan) return std::unexpected(plan.error());
+  VYRE_TRY(pipeline::check_program_limits(prepared.checked, limits));
+  VYRE_TRY_ASSIGN(const auto plan, pipeline::make_plan(prepared.checked, policy, can));
   const codegen::Target target{
-      .format = *format,
+      .format = format,
       .subgroup_size = can.subgroup_size,
       .checked = options.checked,
       .architecture = options.architecture.empty() ? facts.architecture : options.architecture};
@@ -107,16 +101,16 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
                       can.formats.contains(device::Format::Cubin);
   pipeline::GenerateRequest request{.program = prepared.checked,
                                     .policy = policy,
-                                    .plan = *plan,
+                                    .plan = plan,
                                     .target = target,
                                     .wide_index = can.i64};
   if (!binary) request.listing = listing;
-  auto code = binary ? binary_of(facts.id, request, limits) : listing_of(request, limits);
-  if (!code) return std::unexpected(code.error());
-  return Listed{.code = std::move(*code),
-                .format = *format,
+  VYRE_TRY_ASSIGN(auto code,
+                  binary ? binary_of(facts.id, request, limits) : listing_of(request, limits));
+  return Listed{.code = std::move(code),
+                .format = format,
                 .route = policy.route,
-                .segments = plan->segments.size()};
+                .segments = plan.segments.size()};
 }
 
 std::optional<Failure> misuse(const App& app, const CompileOptions& options) {

@@ -14,6 +14,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/errors.hpp"
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "cli/devices.hpp"
@@ -65,21 +66,18 @@ std::string difference(const check::CheckedProgram& program,
 }
 
 Result<std::string> compare(const run::Device& device, std::chrono::nanoseconds limit) {
-  auto program = self_test_program();
-  if (!program) return std::unexpected(std::move(program.error()));
-  const auto checked = std::make_shared<const check::CheckedProgram>(std::move(*program));
+  VYRE_TRY_ASSIGN(auto program, self_test_program());
+  const auto checked = std::make_shared<const check::CheckedProgram>(std::move(program));
   std::vector<uint32_t> a(kLanes);
   std::iota(a.begin(), a.end(), 1U);
   const std::span<const std::byte> input = std::as_bytes(std::span(a));
-  const auto expected = oracle::run(*checked, {&input, 1});
-  if (!expected) return std::unexpected(expected.error());
+  VYRE_TRY_ASSIGN(const auto expected, oracle::run(*checked, {&input, 1}));
   // A busy machine may take long to compile what a device then runs at once.
   constexpr std::chrono::seconds kCompiling{30};
-  auto compiled = device.compile(checked, {.timeout = kCompiling});
-  if (!compiled) return std::unexpected(std::move(compiled.error()));
-  const auto result = compiled->pipeline.dispatch({run::Argument(input)}, {.timeout = limit});
-  if (!result) return std::unexpected(result.error());
-  return difference(*checked, expected->outputs(*checked), result->outputs);
+  VYRE_TRY_ASSIGN(auto compiled, device.compile(checked, {.timeout = kCompiling}));
+  VYRE_TRY_ASSIGN(const auto result,
+                  compiled.pipeline.dispatch({run::Argument(input)}, {.timeout = limit}));
+  return difference(*checked, expected.outputs(*checked), result.outputs);
 }
 
 struct System {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/errors.hpp"
 #include "base/utf8.hpp"
 #include "cli/devices.hpp"
 #include "vyre/backend/reference.hpp"
@@ -32,9 +33,8 @@ Result<run::Device> open_reference(const backend::ReferenceOptions& device,
   if (choice.schedule) options.schedule = kSchedules.at(*choice.schedule);
   if (choice.subgroup_size) options.subgroup_size = *choice.subgroup_size;
   options.seed = choice.seed;
-  auto backend = backend::open_reference(std::move(options));
-  if (!backend) return std::unexpected(std::move(backend.error()));
-  return run::Device::over(std::move(*backend), choice.options);
+  VYRE_TRY_ASSIGN(auto backend, backend::open_reference(std::move(options)));
+  return run::Device::over(std::move(backend), choice.options);
 }
 
 }  // namespace
@@ -84,9 +84,8 @@ Result<DeviceInputs> make_arguments(const Prepared& prepared, const run::Device&
       inputs.arguments.emplace_back(bytes);
       continue;
     }
-    auto buffer = device.upload(bytes);
-    if (!buffer) return std::unexpected(std::move(buffer.error()));
-    inputs.buffers.push_back(std::move(*buffer));
+    VYRE_TRY_ASSIGN(auto buffer, device.upload(bytes));
+    inputs.buffers.push_back(std::move(buffer));
     inputs.arguments.emplace_back(inputs.buffers.back());
   }
   return inputs;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "base/errors.hpp"
 #include "cli/commands.hpp"
 #include "cli/devices.hpp"
 #include "cli/plan_view.hpp"
@@ -42,14 +43,14 @@ bool takes_source(const PlanOptions& options, const std::optional<device::Device
 // The device that --device names, as the registry sees it; nothing is opened.
 std::expected<std::optional<device::DeviceFacts>, Failure> facts_of(const PlanOptions& options) {
   if (options.device.empty()) return std::nullopt;
-  auto facts = usable_device(options.device, ", or describe a device: --resident N");
-  if (!facts) return std::unexpected(facts.error());
-  if (options.resident && !facts->capabilities.cooperative_grid_barrier)
+  VYRE_TRY_ASSIGN(auto facts,
+                  usable_device(options.device, ", or describe a device: --resident N"));
+  if (options.resident && !facts.capabilities.cooperative_grid_barrier)
     return std::unexpected(Failure{
         kExitUsage,
-        fmt::format("--resident is about a grid barrier, and device `{}` has none", facts->id),
+        fmt::format("--resident is about a grid barrier, and device `{}` has none", facts.id),
         "leave --resident out"});
-  return std::move(*facts);
+  return facts;
 }
 
 Result<plan::RouteChoice> route_of(const PlanOptions& options, const Prepared& prepared,
@@ -88,20 +89,18 @@ Result<plan::RouteChoice> route_of(const PlanOptions& options, const Prepared& p
 
 Result<PlanView> make_view(const PlanOptions& options, const Prepared& prepared,
                            const std::optional<device::DeviceFacts>& facts) {
-  const auto known = resolve_known(prepared);
-  if (!known) return std::unexpected(known.error());
-  const auto choice = route_of(options, prepared, *known, facts);
-  if (!choice) return std::unexpected(choice.error());
-  const auto plan = takes_source(options, facts)
-                        ? Result<plan::Plan>(plan::whole_plan(prepared.checked))
-                        : plan::make_plan(prepared.checked, {.route = choice->route,
-                                                             .checked = options.checked,
-                                                             .workgroup = prepared.workgroup});
-  if (!plan) return std::unexpected(plan.error());
+  VYRE_TRY_ASSIGN(const auto known, resolve_known(prepared));
+  VYRE_TRY_ASSIGN(const auto choice, route_of(options, prepared, known, facts));
+  VYRE_TRY_ASSIGN(const auto plan,
+                  takes_source(options, facts)
+                      ? Result<plan::Plan>(plan::whole_plan(prepared.checked))
+                      : plan::make_plan(prepared.checked, {.route = choice.route,
+                                                           .checked = options.checked,
+                                                           .workgroup = prepared.workgroup}));
   return view_plan({.prepared = prepared,
-                    .plan = *plan,
-                    .known = *known,
-                    .why = choice->why,
+                    .plan = plan,
+                    .known = known,
+                    .why = choice.why,
                     .checked = options.checked});
 }
 

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "base/errors.hpp"
+
 namespace vyre::cli {
 
 using namespace ir;
@@ -108,12 +110,12 @@ Result<KnownLaunch> resolve_known(const Prepared& prepared) {
 
   std::vector<std::span<const std::byte>> views;
   const check::CheckedProgram checked = without_unknown(prepared, counts, views);
-  auto launch = check::resolve_launch(
-      checked, {.inputs = views,
-                .grid = known.grid_known ? prepared.grid : check::Axes{1, 1, 1},
-                .workgroup = prepared.workgroup});
-  if (!launch) return std::unexpected(std::move(launch.error()));
-  known.launch = std::move(*launch);
+  VYRE_TRY_ASSIGN(auto launch,
+                  check::resolve_launch(
+                      checked, {.inputs = views,
+                                .grid = known.grid_known ? prepared.grid : check::Axes{1, 1, 1},
+                                .workgroup = prepared.workgroup}));
+  known.launch = std::move(launch);
   return known;
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/errors.hpp"
 #include "base/match.hpp"
 #include "vyre/check/overwritten.hpp"
 #include "vyre/ir/binary.hpp"
@@ -93,14 +94,14 @@ class Viewer {
     view_.checked = input_.checked;
     view_.whole = plan_.whole;
     view_.barriers = plan_.barriers;
-    if (auto ok = buffers(); !ok) return std::unexpected(std::move(ok.error()));
+    VYRE_TRY(buffers());
     launch();
     for (const plan::Segment& s : plan_.segments) view_.segments.push_back(segment(s));
     name_words();
     view_.steps = steps(plan_.steps, "the end of the program");
     hidden();
     stops();
-    if (auto ok = scratch(); !ok) return std::unexpected(std::move(ok.error()));
+    VYRE_TRY(scratch());
     return std::move(view_);
   }
 
@@ -129,8 +130,7 @@ class Viewer {
   }
 
   Result<void> buffers() {
-    auto bindings = plan::plan_bindings(checked_);
-    if (!bindings) return std::unexpected(std::move(bindings.error()));
+    VYRE_TRY_ASSIGN(auto bindings, plan::plan_bindings(checked_));
     const auto overwritten = overwritten_buffers();
     for (uint32_t i = 0; i < p_.buffers.size(); ++i) {
       const ir::Buffer& declared = p_.buffers[i];
@@ -140,7 +140,7 @@ class Viewer {
       row.kind = name_of(declared.kind);
       row.element = name_of(declared.element);
       row.access = "workgroup";
-      for (const plan::Binding& b : bindings->bindings)
+      for (const plan::Binding& b : bindings.bindings)
         if (b.buffer_index == BufferId{i}) row.access = access_text(b.access);
       if (input_.known.count_known(BufferId{i})) row.count = input_.known.launch.counts[i];
       row.input_slot = facts.input_slot;
@@ -154,10 +154,10 @@ class Viewer {
         row.begins = (*overwritten)[i] ? "overwritten" : "zeros";
       view_.buffers.push_back(std::move(row));
     }
-    for (const uint32_t row : bindings->input_slots)
-      view_.inputs.push_back(bindings->bindings[row].name);
-    for (const uint32_t row : bindings->output_slots)
-      view_.outputs.push_back(bindings->bindings[row].name);
+    for (const uint32_t row : bindings.input_slots)
+      view_.inputs.push_back(bindings.bindings[row].name);
+    for (const uint32_t row : bindings.output_slots)
+      view_.outputs.push_back(bindings.bindings[row].name);
     return {};
   }
 
@@ -334,20 +334,19 @@ class Viewer {
   }
 
   Result<void> scratch() {
-    const auto bytes = plan::state_bytes(plan_, checked_, input_.known.launch);
-    if (!bytes) return std::unexpected(bytes.error());
-    view_.lane_bytes = bytes->per_lane;
-    view_.workgroup_bytes = bytes->per_workgroup;
-    view_.fixed_bytes = bytes->fixed;
+    VYRE_TRY_ASSIGN(const auto bytes, plan::state_bytes(plan_, checked_, input_.known.launch));
+    view_.lane_bytes = bytes.per_lane;
+    view_.workgroup_bytes = bytes.per_workgroup;
+    view_.fixed_bytes = bytes.fixed;
     std::vector<BufferId> needs;
     for (const plan::Hidden& h : plan_.hidden)
       if (h.extent == plan::Hidden::Extent::LikeBuffer)
         for (const BufferId need : input_.known.count_needs[h.like.index()])
           if (std::ranges::find(needs, need) == needs.end()) needs.push_back(need);
-    if (needs.empty()) view_.snapshot_bytes = bytes->snapshots;
-    const bool any_grid = bytes->per_lane == 0 && bytes->per_workgroup == 0;
+    if (needs.empty()) view_.snapshot_bytes = bytes.snapshots;
+    const bool any_grid = bytes.per_lane == 0 && bytes.per_workgroup == 0;
     if (needs.empty() && (view_.grid || any_grid))
-      view_.total_bytes = bytes->total;
+      view_.total_bytes = bytes.total;
     else if (!needs.empty())
       view_.total_missing = fmt::format("needs {}", missing_text(needs));
     else

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/errors.hpp"
 #include "cli/commands.hpp"
 #include "cli/nearest.hpp"
 #include "cli/open_device.hpp"
@@ -67,21 +68,17 @@ std::expected<std::vector<Output>, Failure> parse_outputs(const RunOptions& opti
   const Program& p = checked.program;
   std::vector<Output> outputs = outputs_of(checked);
   for (const std::string& text : options.shape) {
-    const auto named = parse_shape(text);
-    if (!named) return std::unexpected(named.error());
-    const auto output = find_output(outputs, p, "--shape", named->name);
-    if (!output) return std::unexpected(output.error());
-    (*output)->shape = named->shape;
+    VYRE_TRY_ASSIGN(const auto named, parse_shape(text));
+    VYRE_TRY_ASSIGN(const auto output, find_output(outputs, p, "--shape", named.name));
+    output->shape = named.shape;
   }
   for (const std::string& text : options.out) {
-    const auto assignment = parse_assignment("--out", text);
-    if (!assignment) return std::unexpected(assignment.error());
-    const auto output = find_output(outputs, p, "--out", assignment->name);
-    if (!output) return std::unexpected(output.error());
-    if (!(*output)->path.empty())
+    VYRE_TRY_ASSIGN(const auto assignment, parse_assignment("--out", text));
+    VYRE_TRY_ASSIGN(const auto output, find_output(outputs, p, "--out", assignment.name));
+    if (!output->path.empty())
       return std::unexpected(Failure{
-          kExitUsage, fmt::format("--out {} is given twice", assignment->name), "give it once"});
-    (*output)->path = assignment->value;
+          kExitUsage, fmt::format("--out {} is given twice", assignment.name), "give it once"});
+    output->path = assignment.value;
   }
   for (const Output& output : outputs) {
     if (output.path.empty()) continue;
@@ -199,15 +196,14 @@ class RunCommand {
     const auto compiled =
         device_.compile(std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
     if (!compiled) return std::unexpected(compiled.error());
-    const auto inputs = make_arguments(prepared_, device_);
-    if (!inputs) return std::unexpected(inputs.error());
+    VYRE_TRY_ASSIGN(const auto inputs, make_arguments(prepared_, device_));
     for (uint32_t i = 0; i < options_.repeat; ++i) {
       run::DispatchConfig over;
       if (prepared_.timeout.count() > 0) over.timeout = prepared_.time_left();
-      auto report = compiled->pipeline.dispatch_into({.inputs = inputs->arguments, .outputs = {}},
-                                                     results_, over);
-      if (!report) return std::unexpected(std::move(report.error()));
-      measured_.add(std::move(*report));
+      VYRE_TRY_ASSIGN(auto report,
+                      compiled->pipeline.dispatch_into({.inputs = inputs.arguments, .outputs = {}},
+                                                       results_, over));
+      measured_.add(std::move(report));
     }
     return {};
   }

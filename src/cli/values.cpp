@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/errors.hpp"
 #include "base/free_memory.hpp"
 #include "cli/dispatch.hpp"
 #include "cli/values_forms.hpp"
@@ -65,12 +66,11 @@ ValueResult read_raw(const ValueSpec& spec, const std::string& path, const Value
   const uint64_t size = ir::bytes_of(spec.element);
   const uint64_t limit =
       spec.count ? std::min(*spec.count, kMaxValueBytes / size) * size : kMaxValueBytes;
-  auto content = read_content(path, limit, {spec, context});
-  if (!content) return std::unexpected(std::move(content.error()));
+  VYRE_TRY_ASSIGN(auto content, read_content(path, limit, {spec, context}));
   const std::string name = path == "-" ? "stdin" : in_quotes(path);
-  if (!content->longer) return from_raw(spec, name, std::move(content->bytes));
-  if (content->size && *content->size % size == 0) {
-    if (auto failure = check_count(spec, *content->size / size, name))
+  if (!content.longer) return from_raw(spec, name, std::move(content.bytes));
+  if (content.size && *content.size % size == 0) {
+    if (auto failure = check_count(spec, *content.size / size, name))
       return std::unexpected(std::move(*failure));
   }
   return bad_value(
@@ -81,13 +81,12 @@ ValueResult read_raw(const ValueSpec& spec, const std::string& path, const Value
 ValueResult read_file(const ValueSpec& spec, const std::string& path, FileKind kind,
                       const ValueContext& context) {
   if (kind == FileKind::Bin) return read_raw(spec, path, context);
-  auto content = read_content(path, kMaxValueBytes, {spec, context});
-  if (!content) return std::unexpected(std::move(content.error()));
-  if (content->longer) {
+  VYRE_TRY_ASSIGN(auto content, read_content(path, kMaxValueBytes, {spec, context}));
+  if (content.longer) {
     return bad_value(fmt::format("{} is longer than 16 GiB", in_quotes(path)),
                      "split the data into smaller files");
   }
-  ValueBytes& bytes = content->bytes;
+  ValueBytes& bytes = content.bytes;
   switch (kind) {
     case FileKind::Npy: return from_npy(spec, in_quotes(path), std::move(bytes));
     case FileKind::Png: return from_png(spec, in_quotes(path), bytes);

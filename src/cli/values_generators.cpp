@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/errors.hpp"
 #include "cli/nearest.hpp"
 #include "cli/values_forms.hpp"
 #include "cli/values_number.hpp"
@@ -255,9 +256,8 @@ ValueResult from_generator(const ValueSpec& spec, std::string_view text,
                                  found->name, found->arguments),
                      fmt::format("write it as {}", found->usage));
   }
-  const auto count = element_count(spec, call);
-  if (!count) return std::unexpected(count.error());
-  return found->fill(spec, context, call, *count);
+  VYRE_TRY_ASSIGN(const auto count, element_count(spec, call));
+  return found->fill(spec, context, call, count);
 }
 
 }  // namespace vyre::cli

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "cli/values_forms.hpp"
 #include "cli/values_number.hpp"
 
@@ -262,9 +263,9 @@ ValueBytes widened_bools(std::span<const std::byte> file) {
 }  // namespace
 
 ValueResult from_npy(const ValueSpec& spec, const std::string& path, ValueBytes file) {
-  const auto prefix = read_prefix(path, {reinterpret_cast<const char*>(file.data()), file.size()});
-  if (!prefix) return std::unexpected(prefix.error());
-  const Header& header = prefix->header;
+  VYRE_TRY_ASSIGN(const auto prefix,
+                  read_prefix(path, {reinterpret_cast<const char*>(file.data()), file.size()}));
+  const Header& header = prefix.header;
   if (auto failure = check_type(spec, path, header)) return std::unexpected(std::move(*failure));
   const auto long_sides = std::count_if(header.shape.begin(), header.shape.end(),
                                         [](uint64_t side) { return side > 1; });
@@ -277,7 +278,7 @@ ValueResult from_npy(const ValueSpec& spec, const std::string& path, ValueBytes 
   }
   const bool is_bool = spec.element == ir::Type::Bool;
   const uint64_t size = is_bool ? 1 : ir::bytes_of(spec.element);
-  const uint64_t held = file.size() - prefix->bytes;
+  const uint64_t held = file.size() - prefix.bytes;
   const auto count = element_count(header.shape);
   if (!count || *count > UINT64_MAX / size || *count * size != held) {
     return damaged(path, fmt::format("its header promises {} elements of {}, and {} bytes follow",
@@ -285,8 +286,8 @@ ValueResult from_npy(const ValueSpec& spec, const std::string& path, ValueBytes 
                                      npy_type(spec.element).name, held));
   }
   if (auto failure = check_count(spec, *count, path)) return std::unexpected(std::move(*failure));
-  if (is_bool) return widened_bools(std::span(file).subspan(prefix->bytes));
-  file.erase(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(prefix->bytes));
+  if (is_bool) return widened_bools(std::span(file).subspan(prefix.bytes));
+  file.erase(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(prefix.bytes));
   return file;
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/errors.hpp"
 #include "base/utf8.hpp"
 #include "cli/values_decimal.hpp"
 
@@ -73,11 +74,10 @@ uint64_t low_bits(WideInteger value, ir::Type element) {
 }
 
 Bits parse_integer(ir::Type element, std::string_view text) {
-  const auto value = parse_whole(element, text);
-  if (!value) return std::unexpected(value.error());
+  VYRE_TRY_ASSIGN(const auto value, parse_whole(element, text));
   const IntegerRange range = integer_range(element);
-  if (*value < range.low || *value > range.high) return does_not_fit(element, text);
-  return low_bits(*value, element);
+  if (value < range.low || value > range.high) return does_not_fit(element, text);
+  return low_bits(value, element);
 }
 
 // inf and nan, with a sign or without.

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/errors.hpp"
 #include "cli/commands.hpp"
 #include "cli/compare.hpp"
 #include "cli/devices.hpp"
@@ -203,9 +204,8 @@ class VerifyCommand {
     const auto compiled =
         device.compile(std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
     if (!compiled) return std::unexpected(compiled.error());
-    const auto inputs = make_arguments(prepared_, device);
-    if (!inputs) return std::unexpected(inputs.error());
-    return compiled->pipeline.dispatch_into({.inputs = inputs->arguments, .outputs = {}}, given);
+    VYRE_TRY_ASSIGN(const auto inputs, make_arguments(prepared_, device));
+    return compiled->pipeline.dispatch_into({.inputs = inputs.arguments, .outputs = {}}, given);
   }
 
   static int exit_code(const std::vector<DeviceVerdict>& verdicts) {

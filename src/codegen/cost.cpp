@@ -7,6 +7,7 @@
 
 #include "base/stop.hpp"
 #include "ir/maths.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::codegen {
 
@@ -48,18 +49,15 @@ class Segment {
     poll_stop();
     const Stmt& s = p_[id];
     uint64_t sum = kNode;
-    if (std::holds_alternative<Barrier>(s) || std::holds_alternative<Fixpoint>(s) ||
-        std::holds_alternative<Resume>(s) || std::holds_alternative<AsyncCopy>(s) ||
-        std::holds_alternative<Wait>(s) || std::holds_alternative<Collective>(s))
-      sum = kBarrier;
+    const StmtProperties row = properties_of(s);
+    if (row.synchronises) sum = kBarrier;
     if (std::holds_alternative<Store>(s)) sum = kAccess;
     if (std::holds_alternative<If>(s) || std::holds_alternative<Trap>(s)) sum = kBranch;
     for_each_operand(p_, s, [&](ExprId e) { sum = add(sum, expr(e)); });
-    const bool loop = std::holds_alternative<For>(s) || std::holds_alternative<While>(s);
-    depth_ += loop ? 1 : 0;
-    if (loop) sum = add(sum, kLoop + kLoop * depth_ * depth_ / kDeep);
+    depth_ += row.is_loop ? 1 : 0;
+    if (row.is_loop) sum = add(sum, kLoop + kLoop * depth_ * depth_ / kDeep);
     for_each_block(s, [&](Block b) { sum = add(sum, block(b)); });
-    depth_ -= loop ? 1 : 0;
+    depth_ -= row.is_loop ? 1 : 0;
     return sum;
   }
 

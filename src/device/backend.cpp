@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/errors.hpp"
 #include "base/fork.hpp"
 #include "device/check_steps.hpp"
 #include "vyre/device/buffer.hpp"
@@ -13,10 +14,6 @@
 namespace vyre::device {
 
 namespace {
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
 
 std::atomic<uint64_t> g_next_instance = 1;
 std::atomic<uint64_t> g_next_owner = 1;
@@ -72,7 +69,7 @@ Result<void> Backend::check_process() const {
 }
 
 Result<void> Backend::check_usable() const {
-  if (auto ok = check_process(); !ok) return ok;
+  VYRE_TRY(check_process());
   if (!is_lost()) return {};
   const std::scoped_lock lock(loss_mutex_);
   return std::unexpected(loss_);
@@ -105,9 +102,9 @@ void Backend::describe_loss(const std::vector<std::string>& context) {
 }
 
 Result<Buffer> Backend::allocate(const Allocation& wanted) {
-  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(check_process());
   const std::shared_lock lock(life_);
-  if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(check_usable());
   const uint64_t most = info_.capabilities.storage_buffer_bytes;
   if (most != 0 && wanted.bytes > most)
     return std::unexpected(error(
@@ -139,18 +136,18 @@ Result<Buffer> Backend::allocate(uint64_t bytes, Memory kind) {
 }
 
 Result<void> Backend::transfer(std::span<const Transfer> transfers) {
-  if (auto ok = check_process(); !ok) return ok;
+  VYRE_TRY(check_process());
   const std::shared_lock lock(life_);
-  if (auto ok = check_usable(); !ok) return ok;
+  VYRE_TRY(check_usable());
   auto done = do_transfer(transfers);
   if (!done) note_loss(done.error());
   return done;
 }
 
 Result<LoadedArtifact> Backend::load(const Artifact& artifact) {
-  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(check_process());
   const std::shared_lock lock(life_);
-  if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(check_usable());
   if (!info_.capabilities.formats.contains(artifact.format))
     return std::unexpected(error(
         ErrorCode::Unsupported,
@@ -174,19 +171,19 @@ Result<LoadedArtifact> Backend::load(const Artifact& artifact) {
 }
 
 Result<Ticket> Backend::submit(const Submission& submission) {
-  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(check_process());
   const std::shared_lock lock(life_);
-  if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
-  if (auto ok = check_steps(submission.steps, info_); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(check_usable());
+  VYRE_TRY(check_steps(submission.steps, info_));
   auto ticket = do_submit(submission);
   if (!ticket) note_loss(ticket.error());
   return ticket;
 }
 
 Result<Completion> Backend::wait(Ticket ticket, Deadline deadline) {
-  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(check_process());
   const std::shared_lock lock(life_);
-  if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(check_usable());
   auto done = do_wait(ticket, deadline);
   if (!done) note_loss(done.error());
   return done;
@@ -199,10 +196,10 @@ bool Backend::is_done(Ticket ticket) {
 }
 
 Result<Completion> Backend::run(const Submission& submission) {
-  if (auto ok = check_process(); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(check_process());
   const std::shared_lock lock(life_);
-  if (auto ok = check_usable(); !ok) return std::unexpected(ok.error());
-  if (auto ok = check_steps(submission.steps, info_); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(check_usable());
+  VYRE_TRY(check_steps(submission.steps, info_));
   auto ticket = do_submit(submission);
   if (!ticket) {
     note_loss(ticket.error());
@@ -214,7 +211,7 @@ Result<Completion> Backend::run(const Submission& submission) {
 }
 
 Result<void> Backend::recover() {
-  if (auto ok = check_process(); !ok) return ok;
+  VYRE_TRY(check_process());
   const std::unique_lock lock(life_);
   if (auto ok = do_recover(); !ok) {
     Error lost = ok.error();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "base/match.hpp"
 
 namespace vyre::device {
@@ -84,7 +85,7 @@ class Checker {
         if (part > last - i - 1 - own)
           return wrong(ErrorCode::Internal, i, "owns more steps than there are");
         if (part == 0) continue;
-        if (auto ok = list(i + 1 + own, i + 1 + own + part, depth + 1); !ok) return ok;
+        VYRE_TRY(list(i + 1 + own, i + 1 + own + part, depth + 1));
         own += part;
       }
       i += 1 + own;

@@ -6,17 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "base/free_memory.hpp"
 
 namespace vyre::device {
-
-namespace {
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
-
-}  // namespace
 
 BlockSource::Taken HostMemory::take(uint64_t bytes, uint64_t owner) const {
   if (options_.source != nullptr) return options_.source->take(bytes, owner);

@@ -8,15 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "base/match.hpp"
 
 namespace vyre::device {
 
 namespace {
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(

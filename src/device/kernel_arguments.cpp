@@ -5,15 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
+
 namespace vyre::device {
-
-namespace {
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
-
-}  // namespace
 
 std::vector<KernelArgument> kernel_arguments(const Entry& entry) {
   std::vector<KernelArgument> arguments;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "ir/properties.hpp"
 #include "vyre/ir/binary.hpp"
 
 namespace vyre::ir {
@@ -143,11 +144,8 @@ bool operator==(const Program& a, const Program& b) {
 }
 
 bool top_level_stands(const Program& program, std::span<const StmtId> items) {
-  return std::all_of(items.begin(), items.end(), [&](StmtId id) {
-    const Stmt& stmt = program[id];
-    return std::holds_alternative<Region>(stmt) || std::holds_alternative<Barrier>(stmt) ||
-           std::holds_alternative<Collective>(stmt) || std::holds_alternative<Fixpoint>(stmt);
-  });
+  return std::all_of(items.begin(), items.end(),
+                     [&](StmtId id) { return properties_of(program[id]).may_stand_at_top_level; });
 }
 
 }  // namespace vyre::ir

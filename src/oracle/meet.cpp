@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/errors.hpp"
 #include "oracle/machine.hpp"
 
 namespace vyre::oracle {
@@ -152,7 +153,7 @@ Result<void> Machine::complete_grid() {
       if (next_collective_ < code_.sure_collectives.size() &&
           code_.sure_collectives[next_collective_] == *pc)
         ++next_collective_;
-      if (auto ok = collective(code_.collectives[instr.a], frame); !ok) return ok;
+      VYRE_TRY(collective(code_.collectives[instr.a], frame));
       release_grid(*pc + 1);
       return {};
     }
@@ -206,7 +207,7 @@ Result<void> Machine::resume(uint16_t tag) {
   waiting_.erase(tag);
   std::ranges::sort(reports, {}, &TrapReport::lane);
   if (!reports.empty() && options_.on_resume) {
-    if (auto ok = options_.on_resume(reports, *this); !ok) return ok;
+    VYRE_TRY(options_.on_resume(reports, *this));
   }
   totals_.resumed.insert(totals_.resumed.end(), reports.begin(), reports.end());
   for (const LaneRef& ref : lanes) {
@@ -244,7 +245,7 @@ Result<void> Machine::resume_first() {
     std::pair candidate(path_of(lanes.front()), tag);
     if (!first || candidate < *first) first = std::move(candidate);
   }
-  if (auto ok = remaining_collectives(first->first.front()); !ok) return ok;
+  VYRE_TRY(remaining_collectives(first->first.front()));
   end_phase();
   return resume(first->second);
 }
@@ -279,7 +280,7 @@ Result<void> Machine::remaining_collectives(Pc before) {
        ++next_collective_) {
     end_phase();
     const Instr& instr = code_.instrs[code_.sure_collectives[next_collective_]];
-    if (auto ok = collective(code_.collectives[instr.a], nullptr); !ok) return ok;
+    VYRE_TRY(collective(code_.collectives[instr.a], nullptr));
   }
   return {};
 }

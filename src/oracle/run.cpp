@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "oracle/machine.hpp"
 #include "vyre/oracle/oracle.hpp"
 
@@ -13,10 +14,6 @@ namespace vyre::oracle {
 using namespace ir;
 
 namespace {
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
 
 Result<void> check_options(const Options& options) {
   const uint32_t s = options.subgroup_size;
@@ -71,23 +68,22 @@ std::vector<std::vector<std::byte>> make_buffers(
 Result<Outcome> run_checked(const check::CheckedProgram& checked,
                             std::span<const std::span<const std::byte>> inputs,
                             const Options& options) {
-  if (auto ok = check_options(options); !ok) return std::unexpected(ok.error());
-  auto launch = check::resolve_launch(
-      checked, {.inputs = inputs, .grid = options.grid, .workgroup = options.workgroup});
-  if (!launch) return std::unexpected(launch.error());
-  if (auto ok = check_buffer_memory(checked, *launch, options); !ok)
-    return std::unexpected(ok.error());
+  VYRE_TRY(check_options(options));
+  VYRE_TRY_ASSIGN(auto launch, check::resolve_launch(checked, {.inputs = inputs,
+                                                               .grid = options.grid,
+                                                               .workgroup = options.workgroup}));
+  VYRE_TRY(check_buffer_memory(checked, launch, options));
 
   const Code code = compile(checked);
-  std::vector<std::vector<std::byte>> buffers = make_buffers(checked, *launch, inputs);
-  Machine machine(checked, code, *launch, options, {buffers.begin(), buffers.end()});
+  std::vector<std::vector<std::byte>> buffers = make_buffers(checked, launch, inputs);
+  Machine machine(checked, code, launch, options, {buffers.begin(), buffers.end()});
 
   uint32_t iterations = 0;
   bool converged = false;
   while (iterations < options.iterations && !converged) {
     std::vector<std::vector<std::byte>> before;
     if (options.iterations > 1) before = buffers;
-    if (auto ok = machine.run_pass(); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(machine.run_pass());
     ++iterations;
     if (options.iterations == 1) break;
     converged = true;
@@ -98,7 +94,7 @@ Result<Outcome> run_checked(const check::CheckedProgram& checked,
   Outcome outcome = machine.take_totals();
   outcome.state_bytes_per_lane = sizeof(Lane) + 8 * uint64_t{code.frame_slots};
   outcome.buffers = std::move(buffers);
-  outcome.launch = std::move(*launch);
+  outcome.launch = std::move(launch);
   outcome.iterations = iterations;
   outcome.converged = converged;
   return outcome;

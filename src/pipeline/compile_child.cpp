@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/errors.hpp"
 #include "base/stop.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
@@ -27,20 +28,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::unexpected<Error> failure(ErrorCode code, std::string message) {
-  return std::unexpected(Error{
-      .code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}});
-}
-
 std::unexpected<Error> cannot_start(const std::filesystem::path& compiler, int error) {
   if (error == ENOMEM || error == EAGAIN)
-    return failure(ErrorCode::HostOutOfMemory,
-                   fmt::format("{} cannot be started: {}. Fix: free memory, or run fewer processes",
-                               compiler.string(), std::strerror(error)));
-  return failure(ErrorCode::CompileFailed,
-                 fmt::format("{} cannot be started: {}. Fix: install Vyre again, or name another "
-                             "file in {}",
-                             compiler.string(), std::strerror(error), kCompilerVariable));
+    return fail(ErrorCode::HostOutOfMemory,
+                fmt::format("{} cannot be started: {}. Fix: free memory, or run fewer processes",
+                            compiler.string(), std::strerror(error)));
+  return fail(ErrorCode::CompileFailed,
+              fmt::format("{} cannot be started: {}. Fix: install Vyre again, or name another "
+                          "file in {}",
+                          compiler.string(), std::strerror(error), kCompilerVariable));
 }
 
 class File {
@@ -193,26 +189,24 @@ bool address_space_is_limited() {
 }
 
 std::unexpected<Error> no_memory(const ChildLimits& limits) {
-  return failure(
-      ErrorCode::HostOutOfMemory,
-      fmt::format("compiling the program takes more memory than it is allowed ({} MiB) or "
-                  "than there is. Fix: make the program smaller, or split it",
-                  limits.bytes >> 20));
+  return fail(ErrorCode::HostOutOfMemory,
+              fmt::format("compiling the program takes more memory than it is allowed ({} MiB) or "
+                          "than there is. Fix: make the program smaller, or split it",
+                          limits.bytes >> 20));
 }
 
 std::unexpected<Error> too_long(const ChildLimits& limits) {
-  return failure(ErrorCode::LimitExceeded,
-                 fmt::format("compiling the program takes longer than it is allowed ({} ms). Fix: "
-                             "make the program smaller, or split it",
-                             limits.time.count()));
+  return fail(ErrorCode::LimitExceeded,
+              fmt::format("compiling the program takes longer than it is allowed ({} ms). Fix: "
+                          "make the program smaller, or split it",
+                          limits.time.count()));
 }
 
 std::unexpected<Error> too_much_work(const ChildLimits& limits) {
-  return failure(
-      ErrorCode::LimitExceeded,
-      fmt::format("compiling the program takes more processor time than it is allowed ({} "
-                  "s). Fix: make the program smaller, or split it",
-                  limits.processor.count()));
+  return fail(ErrorCode::LimitExceeded,
+              fmt::format("compiling the program takes more processor time than it is allowed ({} "
+                          "s). Fix: make the program smaller, or split it",
+                          limits.processor.count()));
 }
 
 std::unexpected<Error> ended_badly(std::optional<int> status, const ChildLimits& limits) {
@@ -226,11 +220,10 @@ std::unexpected<Error> ended_badly(std::optional<int> status, const ChildLimits&
                           : WIFSIGNALED(*status)
                               ? fmt::format("by signal {}", WTERMSIG(*status))
                               : fmt::format("with exit code {}", WEXITSTATUS(*status));
-  return failure(
-      ErrorCode::CompileFailed,
-      fmt::format("vyre-compile ended {} without an answer. Fix: report the program as a "
-                  "bug of Vyre; another device may run it",
-                  how));
+  return fail(ErrorCode::CompileFailed,
+              fmt::format("vyre-compile ended {} without an answer. Fix: report the program as a "
+                          "bug of Vyre; another device may run it",
+                          how));
 }
 
 }  // namespace

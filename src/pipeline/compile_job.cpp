@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "base/stop.hpp"
 #include "pipeline/program_image.hpp"
 
@@ -105,20 +106,17 @@ Result<CodeBytes> make_code(const codegen::Target& target, std::optional<codegen
                             const plan::Plan& plan) {
   const StageScope stage(Stage::Generate);
   if (!listing) return codegen::emit(target, plan);
-  auto text = codegen::list_code(*listing, target, plan);
-  if (!text) return std::unexpected(std::move(text.error()));
-  const auto bytes = std::as_bytes(std::span(*text));
+  VYRE_TRY_ASSIGN(auto text, codegen::list_code(*listing, target, plan));
+  const auto bytes = std::as_bytes(std::span(text));
   return CodeBytes(bytes.begin(), bytes.end());
 }
 
 Result<CodeBytes> run(const CompileJob& job) {
-  const auto checked = check::check_valid(job.program);
-  if (!checked) return std::unexpected(checked.error());
+  VYRE_TRY_ASSIGN(const auto checked, check::check_valid(job.program));
   device::Capabilities capabilities;
   capabilities.i64 = job.wide_index;
-  const auto plan = make_plan(*checked, job.policy, capabilities);
-  if (!plan) return std::unexpected(plan.error());
-  return make_code(job.target, job.listing, *plan);
+  VYRE_TRY_ASSIGN(const auto plan, make_plan(checked, job.policy, capabilities));
+  return make_code(job.target, job.listing, plan);
 }
 
 }  // namespace pipeline

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "base/fork.hpp"
 #include "base/stop.hpp"
 #include "codegen/codegen.hpp"
@@ -217,9 +218,8 @@ struct Compiler::Request {
 
 Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy, Trace* trace,
                                       const CompileLimits& limits) {
-  if (auto ok = backend_->check_process(); !ok) return std::unexpected(std::move(ok.error()));
-  if (auto ok = check_program_limits(*source.program, limits); !ok)
-    return std::unexpected(ok.error());
+  VYRE_TRY(backend_->check_process());
+  VYRE_TRY(check_program_limits(*source.program, limits));
   const CacheKey key = this->key(source, policy);
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -270,29 +270,27 @@ Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy
 Result<Compiler::Found> Compiler::make(const Request& request) {
   const device::BackendInfo& info = backend_->info();
   const Policy& policy = request.policy;
-  const auto format = codegen::choose_format(info.capabilities.formats, info.id);
-  if (!format) return std::unexpected(format.error());
+  VYRE_TRY_ASSIGN(const auto format, codegen::choose_format(info.capabilities.formats, info.id));
 
   TraceSpan plan_span(request.trace, TraceCategory::Plan, request.name());
   plan_span.arg("route", plan::name_of(policy.route));
-  auto planned = make_plan(*request.source.program, policy, info.capabilities);
-  if (!planned) return std::unexpected(planned.error());
-  plan_span.arg("segments", planned->segments.size());
+  VYRE_TRY_ASSIGN(auto planned, make_plan(*request.source.program, policy, info.capabilities));
+  plan_span.arg("segments", planned.segments.size());
   plan_span.end();
 
   auto variant = std::make_shared<Variant>();
   variant->policy = policy;
   variant->key = request.key;
-  variant->plan = std::make_shared<const plan::Plan>(std::move(*planned));
+  variant->plan = std::make_shared<const plan::Plan>(std::move(planned));
   device::Artifact artifact;
-  artifact.format = *format;
+  artifact.format = format;
   artifact.key = request.key.combined();
   artifact.entries = codegen::entries_of(variant->plan, request.name(),
-                                         target_of(info, policy, *format, options_.poison));
+                                         target_of(info, policy, format, options_.poison));
   DiskCache::Lock one_compiler;
   CacheHit hit = find_code(request, artifact, one_compiler) ? CacheHit::Yes : CacheHit::No;
   const auto compile = [&]() -> Result<void> {
-    artifact.format = *format;
+    artifact.format = format;
     hit = CacheHit::No;
     return compile_code(request, *variant->plan, artifact);
   };
@@ -301,16 +299,14 @@ Result<Compiler::Found> Compiler::make(const Request& request) {
     variant->code_bytes = artifact.code.size();
     const StageScope stage(Stage::Load);
     poll_stop_now();
-    if (auto ok = check_driver_text(artifact.code, artifact.format, request.limits); !ok) return ok;
+    VYRE_TRY(check_driver_text(artifact.code, artifact.format, request.limits));
     TraceSpan span(request.trace, TraceCategory::Compile, "load " + request.name());
     span.arg("bytes", artifact.code.size());
-    auto loaded = backend_->load(artifact);
-    if (!loaded) return std::unexpected(loaded.error());
-    variant->loaded = std::move(*loaded);
+    VYRE_TRY_ASSIGN(auto loaded, backend_->load(artifact));
+    variant->loaded = std::move(loaded);
     return {};
   };
-  if (hit == CacheHit::No)
-    if (auto compiled = compile(); !compiled) return std::unexpected(compiled.error());
+  if (hit == CacheHit::No) VYRE_TRY(compile());
   auto loaded = load();
   // Code from the disk that the device refuses is replaced, like an entry that is broken.
   if (!loaded && hit == CacheHit::Yes && is_of_code(loaded.error().code)) {
@@ -359,14 +355,15 @@ Result<void> Compiler::compile_code(const Request& request, const plan::Plan& pl
               .at = {},
               .diagnostics = {}});
   const base::ForkSensitive guard;
-  auto code = generate({.program = *request.source.program,
-                        .policy = request.policy,
-                        .plan = plan,
-                        .target = target_of(info, request.policy, artifact.format, options_.poison),
-                        .wide_index = info.capabilities.i64},
-                       request.limits);
-  if (!code) return std::unexpected(code.error());
-  artifact.code = std::move(*code);
+  VYRE_TRY_ASSIGN(
+      auto code,
+      generate({.program = *request.source.program,
+                .policy = request.policy,
+                .plan = plan,
+                .target = target_of(info, request.policy, artifact.format, options_.poison),
+                .wide_index = info.capabilities.i64},
+               request.limits));
+  artifact.code = std::move(code);
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
+#include "base/errors.hpp"
 #include "pipeline/disk_cache_impl.hpp"
 
 namespace vyre::pipeline {
@@ -69,17 +70,17 @@ void DiskCache::Impl::warn(std::string_view text) const {
 std::expected<std::vector<std::byte>, Refusal> DiskCache::Impl::read(const CacheKey& key,
                                                                      bool is_use) const {
   if (state == CacheState::Off) return std::unexpected(Refusal{});
-  const auto entry = open_entry(directory_descriptor(), entry_name(key), options.max_entry_bytes);
-  if (!entry) return std::unexpected(entry.error());
+  VYRE_TRY_ASSIGN(const auto entry,
+                  open_entry(directory_descriptor(), entry_name(key), options.max_entry_bytes));
   const auto bad = [&](const char* reason) {
-    return std::unexpected(Refusal{Refusal::Kind::Bad, reason, entry->status});
+    return std::unexpected(Refusal{Refusal::Kind::Bad, reason, entry.status});
   };
-  if (entry->key != key) return bad("it is the entry of another key");
+  if (entry.key != key) return bad("it is the entry of another key");
   if (!directory.secret) return bad("there is no key file to check it with");
-  auto payload = read_payload(*entry, *directory.secret);
+  auto payload = read_payload(entry, *directory.secret);
   if (!payload || !is_use || state != CacheState::On) return payload;
-  const int64_t age = now_seconds() - entry->status.st_mtim.tv_sec;
-  if (age >= kTouchSeconds || age < -kTouchSeconds) (void)files::touch(entry->file.value());
+  const int64_t age = now_seconds() - entry.status.st_mtim.tv_sec;
+  if (age >= kTouchSeconds || age < -kTouchSeconds) (void)files::touch(entry.file.value());
   return payload;
 }
 

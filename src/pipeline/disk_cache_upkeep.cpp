@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/errors.hpp"
 #include "pipeline/disk_cache_impl.hpp"
 
 namespace vyre::pipeline {
@@ -131,9 +132,8 @@ CacheVerification DiskCache::verify() {
       if (!impl_->directory.secret)
         return std::unexpected(
             Refusal{Refusal::Kind::Bad, "there is no key file to check it with", entry->status});
-      const auto payload = read_payload(*entry, *impl_->directory.secret);
-      if (!payload) return std::unexpected(payload.error());
-      verification.bytes += entry->header.size() + payload->size();
+      VYRE_TRY_ASSIGN(const auto payload, read_payload(*entry, *impl_->directory.secret));
+      verification.bytes += entry->header.size() + payload.size();
       return {};
     };
     const auto checked = check();

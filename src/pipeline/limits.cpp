@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "vyre/pipeline/compiler.hpp"
 
 namespace vyre::pipeline {
@@ -12,14 +13,6 @@ namespace vyre::pipeline {
 using namespace ir;
 
 namespace {
-
-Error error(ErrorCode code, std::string message, Position at = {}) {
-  return {.code = code,
-          .message = std::move(message),
-          .context = {},
-          .at = std::move(at),
-          .diagnostics = {}};
-}
 
 std::unexpected<Error> limit(std::string_view what, uint64_t value, uint64_t most,
                              const device::BackendInfo& info, std::string_view fix) {

@@ -5,6 +5,8 @@
 #include <unordered_map>
 
 #include "base/match.hpp"
+#include "ir/maths.hpp"
+#include "ir/properties.hpp"
 #include "plan/cut.hpp"
 #include "plan/mutation.hpp"
 
@@ -337,34 +339,22 @@ class Analysis {
       if (const auto* r = std::get_if<LocalRef>(&x);
           r != nullptr && !d_.ambient.contains(r->local.value))
         live.insert(r->local.value);
-      if (const auto* l = std::get_if<Load>(&x)) touch(l->memory);
-      if (const auto* a = std::get_if<Atomic>(&x)) touch(a->memory);
-      if (const auto* u = std::get_if<UniformLoad>(&x)) touch(u->memory);
-      if (const auto* call = std::get_if<Call>(&x))
-        for (const Arg& arg : d_.p.arguments(call->args))
-          if (const Memory* m = std::get_if<Memory>(&arg)) touch(*m);
+      for_each_memory(d_.p, x, [&](const MemoryUse& use) {
+        if (use.access != Access::Length) touch(use.memory);
+      });
     });
   }
 
   void note_definitions(StmtId id, LiveSet& defined) const {
     for_each_stmt(d_.p, id, [&](StmtId s) {
-      match(
-          d_.p[s], [&](const Let& x) { defined.insert(x.local.value); },
-          [&](const DeclareArray& x) { defined.insert(x.local.value); },
-          [&](const Assign& x) { defined.insert(x.local.value); },
-          [&](const Store& x) {
-            if (x.memory.kind == Memory::Kind::Local) defined.insert(x.memory.index);
-          },
-          [&](const For& x) { defined.insert(x.variable.value); }, [](const auto&) {});
-      // A function may write a private array that it is given.
+      const auto write = [&](const MemoryUse& use) {
+        if (writes(use.access) && use.memory.kind == Memory::Kind::Local)
+          defined.insert(use.memory.index);
+      };
+      for_each_local(d_.p[s], [&](LocalId local, LocalAccess) { defined.insert(local.value); });
+      for_each_memory(d_.p, d_.p[s], write);
       for_each_operand(d_.p, d_.p[s], [&](ExprId top) {
-        for_each_expr(d_.p, top, [&](ExprId e) {
-          if (const auto* call = std::get_if<Call>(&d_.p[e]))
-            for (const Arg& arg : d_.p.arguments(call->args))
-              if (const Memory* m = std::get_if<Memory>(&arg);
-                  m != nullptr && m->kind == Memory::Kind::Local)
-                defined.insert(m->index);
-        });
+        for_each_expr(d_.p, top, [&](ExprId e) { for_each_memory(d_.p, d_.p[e], write); });
       });
     });
   }
@@ -372,19 +362,12 @@ class Analysis {
   // ---- shared memory, forward
 
   void written_shared(StmtId id, LiveSet& written) const {
-    const auto touch = [&](Memory m) {
-      if (m.valid() && d_.is_shared(m)) written.insert(shared_number(m));
+    const auto touch = [&](const MemoryUse& use) {
+      if ((writes(use.access) || use.atomic) && use.memory.valid() && d_.is_shared(use.memory))
+        written.insert(shared_number(use.memory));
     };
-    for_each_stmt(d_.p, id, [&](StmtId s) {
-      if (const auto* store = std::get_if<Store>(&d_.p[s])) touch(store->memory);
-      if (const auto* copy = std::get_if<AsyncCopy>(&d_.p[s])) touch(copy->dst);
-    });
-    for_each_expr_below(d_.p, id, [&](ExprId e) {
-      if (const auto* atomic = std::get_if<Atomic>(&d_.p[e])) touch(atomic->memory);
-      if (const auto* call = std::get_if<Call>(&d_.p[e]))
-        for (const Arg& arg : d_.p.arguments(call->args))
-          if (const Memory* m = std::get_if<Memory>(&arg)) touch(*m);
-    });
+    for_each_stmt(d_.p, id, [&](StmtId s) { for_each_memory(d_.p, d_.p[s], touch); });
+    for_each_expr_below(d_.p, id, [&](ExprId e) { for_each_memory(d_.p, d_.p[e], touch); });
   }
 
   // True if some set grew: loops need another round.
@@ -497,25 +480,27 @@ class Analysis {
     return cost;
   }
   uint32_t node_cost(ExprId id) {
-    return match(
-        d_.p[id], [&](const LocalRef& e) { return cost_of(e.local); },
-        [&](const BuiltinRef& e) {
-          return is_call(e.builtin) && !mutated(Mutation::RecomputeFixpointResult) ? kNever : 1U;
-        },
-        [&](const Load& e) {
-          if (e.memory.kind == Memory::Kind::Table) return 1U;
-          if (e.memory.kind == Memory::Kind::Local) return kNever;
-          const BufferKind kind = d_.p[e.memory.buffer()].kind;
-          return kind == BufferKind::In || kind == BufferKind::Uniform ||
-                         mutated(Mutation::RecomputeLoads)
-                     ? 4U
-                     : kNever;
-        },
-        [](const Atomic&) { return kNever; }, [](const Subgroup&) { return kNever; },
-        [](const UniformLoad&) { return kNever; }, [](const Call&) { return kNever; },
-        [](const Poison&) { return kNever; },
-        [](const IntrinsicCall& e) { return e.op >= Intrinsic::Exp ? kNever : 1U; },
-        [](const auto&) { return 1U; });
+    const Expr& e = d_.p[id];
+    if (const auto* ref = std::get_if<LocalRef>(&e)) return cost_of(ref->local);
+    if (std::holds_alternative<BuiltinRef>(e) && mutated(Mutation::RecomputeFixpointResult))
+      return 1;
+    switch (properties_of(e).rematerialise) {
+      case Rematerialise::Always: {
+        const auto* call = std::get_if<IntrinsicCall>(&e);
+        return call != nullptr && is_maths(call->op) ? kNever : 1;
+      }
+      case Rematerialise::WhileMemoryUnchanged: {
+        bool unchanged = true;
+        for_each_memory(d_.p, e, [&](const MemoryUse& use) {
+          const BufferId buffer = use.memory.buffer();
+          unchanged = unchanged && buffer.valid() &&
+                      (is_read_only(d_.p[buffer].kind) || mutated(Mutation::RecomputeLoads));
+        });
+        return unchanged ? 4 : kNever;
+      }
+      case Rematerialise::Never: return kNever;
+    }
+    return kNever;
   }
 
   Draft& d_;

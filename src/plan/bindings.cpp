@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/errors.hpp"
 #include "vyre/check/launch.hpp"
 
 namespace vyre::plan {
@@ -49,13 +50,11 @@ struct Extent {
 
 Result<Extent> extent_of(const ir::Buffer& buffer, const BufferFacts& facts) {
   Extent extent{.element_size = ir::bytes_of(buffer.element), .alignment = 0, .byte_len = {}};
-  const auto alignment = preferred_alignment(facts.align, extent.element_size);
-  if (!alignment) return std::unexpected(alignment.error());
-  extent.alignment = *alignment;
+  VYRE_TRY_ASSIGN(const auto alignment, preferred_alignment(facts.align, extent.element_size));
+  extent.alignment = alignment;
   if (!facts.constant_count) return extent;
-  const auto byte_len = static_byte_len(*facts.constant_count, extent.element_size);
-  if (!byte_len) return std::unexpected(byte_len.error());
-  extent.byte_len = *byte_len;
+  VYRE_TRY_ASSIGN(const auto byte_len, static_byte_len(*facts.constant_count, extent.element_size));
+  extent.byte_len = byte_len;
   return extent;
 }
 

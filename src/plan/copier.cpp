@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/copier.hpp"
 
-#include "base/match.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::plan {
 
@@ -12,19 +12,8 @@ ExprId Copier::expr(ExprId id) {
   for (const ExprId e : d_.operands(id)) operands.push_back(expr(e));
   const ExprId copy = d_.with_operands(id, operands);
   Expr e = d_.p[copy];
-  match(
-      e, [&](LocalRef& x) { x.local = local(x.local); },
-      [&](Len& x) { x.memory = memory(x.memory); }, [&](Load& x) { x.memory = memory(x.memory); },
-      [&](Atomic& x) { x.memory = memory(x.memory); },
-      [&](UniformLoad& x) { x.memory = memory(x.memory); },
-      [&](Call& x) {
-        const auto old = d_.p.arguments(x.args);
-        std::vector<Arg> args(old.begin(), old.end());
-        for (Arg& arg : args)
-          if (Memory* m = std::get_if<Memory>(&arg)) *m = memory(*m);
-        x.args = d_.p.add_args(args);
-      },
-      [](auto&) {});
+  replace_locals(e, [&](LocalId named) { return local(named); });
+  replace_memories(d_.p, e, [&](Memory m) { return memory(m); });
   d_.p.exprs[copy.index()] = std::move(e);
   return copy;
 }
@@ -42,26 +31,10 @@ StmtId Copier::stmt(StmtId id) {
   const StmtId copy =
       d_.map_blocks(d_.with_operands(id, operands), [&](Block b) { return block(b); });
   Stmt s = d_.p[copy];
-  match(
-      s, [&](Let& x) { x.local = local(x.local); },
-      [&](DeclareArray& x) { x.local = local(x.local); },
-      [&](Assign& x) { x.local = local(x.local); }, [&](Store& x) { x.memory = memory(x.memory); },
-      [&](For& x) { x.variable = local(x.variable); },
-      [&](Fixpoint& x) {
-        const auto old = d_.p.memories(x.buffers);
-        std::vector<Memory> list(old.begin(), old.end());
-        for (Memory& m : list) m = memory(m);
-        x.buffers = d_.p.add_memories(list);
-      },
-      [&](AsyncCopy& x) {
-        x.dst = memory(x.dst);
-        x.src = memory(x.src);
-      },
-      [&](Collective& x) {
-        x.src = memory(x.src);
-        if (x.dst.valid()) x.dst = memory(x.dst);
-      },
-      [&](Trap& x) { x.tag = tag(x.tag); }, [&](Resume& x) { x.tag = tag(x.tag); }, [](auto&) {});
+  replace_locals(s, [&](LocalId named) { return local(named); });
+  replace_memories(d_.p, s, [&](Memory m) { return memory(m); });
+  if (auto* x = std::get_if<Trap>(&s)) x->tag = tag(x->tag);
+  if (auto* x = std::get_if<Resume>(&s)) x->tag = tag(x->tag);
   d_.p.stmts[copy.index()] = std::move(s);
   return copy;
 }

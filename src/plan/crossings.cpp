@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "base/match.hpp"
+#include "ir/maths.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::plan {
 
@@ -11,40 +12,46 @@ using namespace ir;
 
 namespace {
 
-// The part of a value that cannot be computed again, or nothing.
+// Why a node cannot be computed again, given that its operands can, or nothing.
+std::string obstacle(const Draft& d, const Tree& tree, const Expr& e) {
+  if (const auto* x = std::get_if<LocalRef>(&e))
+    return tree.recomputed[x->local.index()]
+               ? std::string()
+               : fmt::format("depends on `{}`, which is saved", d.p[x->local].name);
+  switch (properties_of(e).rematerialise) {
+    case Rematerialise::Always: {
+      const auto* x = std::get_if<IntrinsicCall>(&e);
+      return x != nullptr && is_maths(x->op)
+                 ? fmt::format("{} costs more to compute again than to load", ir::name_of(x->op))
+                 : std::string();
+    }
+    case Rematerialise::WhileMemoryUnchanged: {
+      std::string why;
+      for_each_memory(d.p, e, [&](const MemoryUse& use) {
+        if (use.memory.kind == Memory::Kind::Local)
+          why = fmt::format("reads the private array `{}`", d.p[use.memory.local()].name);
+        else if (const Buffer& b = d.p[use.memory.buffer()]; !is_read_only(b.kind))
+          why = fmt::format("reads `{}`, which may have changed since", b.name);
+      });
+      return why;
+    }
+    case Rematerialise::Never: break;
+  }
+  if (std::holds_alternative<BuiltinRef>(e)) return "asks for the result of a fixpoint";
+  if (std::holds_alternative<UniformLoad>(e)) return "was read between two barriers";
+  if (const auto* x = std::get_if<Atomic>(&e))
+    return fmt::format("is the result of {}", ir::name_of(x->op));
+  if (const auto* x = std::get_if<Subgroup>(&e))
+    return fmt::format("is the result of {}", ir::name_of(x->op));
+  if (const auto* x = std::get_if<Call>(&e)) return fmt::format("calls `{}`", d.p[x->fn].name);
+  return "cannot be computed again";
+}
+
+// The part of a value that cannot be computed again.
 std::string obstacle(const Draft& d, const Tree& tree, ExprId value) {
   std::string why;
   for_each_expr(d.p, value, [&](ExprId e) {
-    if (!why.empty()) return;
-    why = match(
-        d.p[e],
-        [&](const LocalRef& x) {
-          return tree.recomputed[x.local.index()]
-                     ? std::string()
-                     : fmt::format("depends on `{}`, which is saved", d.p[x.local].name);
-        },
-        [](const BuiltinRef& x) {
-          return is_call(x.builtin) ? std::string("asks for the result of a fixpoint")
-                                    : std::string();
-        },
-        [&](const Load& x) {
-          if (x.memory.kind == Memory::Kind::Table) return std::string();
-          if (x.memory.kind == Memory::Kind::Local)
-            return fmt::format("reads the private array `{}`", d.p[x.memory.local()].name);
-          const Buffer& b = d.p[x.memory.buffer()];
-          if (b.kind == BufferKind::In || b.kind == BufferKind::Uniform) return std::string();
-          return fmt::format("reads `{}`, which may have changed since", b.name);
-        },
-        [](const Atomic& x) { return fmt::format("is the result of {}", ir::name_of(x.op)); },
-        [](const Subgroup& x) { return fmt::format("is the result of {}", ir::name_of(x.op)); },
-        [](const UniformLoad&) { return std::string("was read between two barriers"); },
-        [&](const Call& x) { return fmt::format("calls `{}`", d.p[x.fn].name); },
-        [](const IntrinsicCall& x) {
-          return x.op >= Intrinsic::Exp
-                     ? fmt::format("{} costs more to compute again than to load", ir::name_of(x.op))
-                     : std::string();
-        },
-        [](const auto&) { return std::string(); });
+    if (why.empty()) why = obstacle(d, tree, d.p[e]);
   });
   return why.empty() ? "costs more to compute again than to load" : why;
 }

@@ -49,6 +49,8 @@ class Cutter {
     for (const StmtId id : items) statement(id, out);
   }
 
+  static void refuse_plain() { VYRE_CHECK(!"the normaliser left a cut inside a plain statement"); }
+
   void statement(StmtId id, Nodes& out) {
     if (!cuts_.below(d_, id)) {
       items_.push_back({id, region_});
@@ -140,7 +142,11 @@ class Cutter {
             if (tag == s.tag) out.push_back({copy});
           std::erase_if(copies_, [&](const auto& c) { return c.first == s.tag; });
         },
-        [&](const auto&) { VYRE_CHECK(!"the normaliser left a cut inside a plain statement"); });
+        [&](const DeclareArray&) { refuse_plain(); }, [&](const Assign&) { refuse_plain(); },
+        [&](const Store&) { refuse_plain(); }, [&](const Eval&) { refuse_plain(); },
+        [&](const For&) { refuse_plain(); }, [&](const Break&) { refuse_plain(); },
+        [&](const Continue&) { refuse_plain(); }, [&](const Return&) { refuse_plain(); },
+        [&](const Trap&) { refuse_plain(); });
   }
 
   // Done at the wait, unless lanes may stop: nothing may touch either side in between.

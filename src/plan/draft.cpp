@@ -6,7 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
-#include "base/match.hpp"
+#include "check/level.hpp"
+#include "ir/properties.hpp"
 #include "plan/mutation.hpp"
 #include "vyre/ir/semantics.hpp"
 
@@ -283,30 +284,22 @@ Type Draft::element_of(Memory memory) const {
 }
 
 Level Draft::level_of(ExprId id) const {
-  Level level = match(
-      p[id], [&](const LocalRef& e) { return level_of(e.local); },
-      [](const BuiltinRef& e) {
-        switch (e.builtin) {
-          case Builtin::Gid:
-          case Builtin::Lid:
-          case Builtin::SubgroupLane: return Level::Lane;
-          case Builtin::SubgroupId: return Level::Subgroup;
-          case Builtin::Wid: return Level::Workgroup;
-          default: return Level::Grid;
-        }
-      },
-      [&](const Load& e) {
-        if (e.memory.kind == Memory::Kind::Table) return Level::Grid;
-        return level_of(e.memory);
-      },
-      [](const Atomic&) { return Level::Lane; }, [](const Subgroup&) { return Level::Lane; },
-      [&](const Call& e) { return level_of(e); },
-      [](const UniformLoad& e) { return e.scope == Scope::Grid ? Level::Grid : Level::Workgroup; },
-      [](const auto&) { return Level::Grid; });
-  // Of a call, parameters carry the levels of the arguments, as far as the result depends on them.
-  if (std::holds_alternative<UniformLoad>(p[id]) || std::holds_alternative<Call>(p[id]))
-    return level;
-  for_each_operand(p, p[id], [&](ExprId e) { level = std::max(level, level_of(e)); });
+  const Expr& e = p[id];
+  const ExprProperties row = properties_of(e);
+  Level level = Level::Grid;
+  switch (row.uniformity) {
+    case UniformityRule::Operands: break;
+    case UniformityRule::Local:
+      for_each_local(e, [&](LocalId local, LocalAccess) { level = level_of(local); });
+      break;
+    case UniformityRule::Memory:
+      for_each_memory(p, e, [&](const MemoryUse& use) { level = level_of(use.memory); });
+      break;
+    case UniformityRule::Given: return check::level_over(row.uniform_over);
+    // Parameters carry the levels of the arguments, as far as the result depends on them.
+    case UniformityRule::Function: return level_of(std::get<Call>(e));
+  }
+  for_each_operand(p, e, [&](ExprId operand) { level = std::max(level, level_of(operand)); });
   return level;
 }
 
@@ -317,8 +310,7 @@ Level Draft::level_of(Memory m) const {
     const auto bound = bound_.find(m.index);
     return bound != bound_.end() ? bound->second : level_of(m.local());
   }
-  const BufferKind kind = p[m.buffer()].kind;
-  return kind == BufferKind::In || kind == BufferKind::Uniform ? Level::Grid : Level::Lane;
+  return is_read_only(p[m.buffer()].kind) ? Level::Grid : Level::Lane;
 }
 
 // As the checker sees it: what is called only to store has a result that may be uniform. Said
@@ -361,35 +353,8 @@ std::vector<ExprId> Draft::operands(StmtId id) const {
 
 ExprId Draft::with_operands(ExprId id, const std::vector<ExprId>& operands) {
   size_t next = 0;
-  const auto take = [&](ExprId& at) { at = operands[next++]; };
   Expr e = p[id];
-  match(
-      e, [&](Load& x) { take(x.index); }, [&](Unary& x) { take(x.operand); },
-      [&](Binary& x) {
-        take(x.left);
-        take(x.right);
-      },
-      [&](Cast& x) { take(x.operand); }, [&](Bitcast& x) { take(x.operand); },
-      [&](IntrinsicCall& x) {
-        for (int i = 0; i < arity_of(x.op); ++i) take(x.args[static_cast<size_t>(i)]);
-      },
-      [&](Atomic& x) {
-        take(x.index);
-        for (int i = 0; i < arity_of(x.op); ++i) take(x.args[static_cast<size_t>(i)]);
-      },
-      [&](Subgroup& x) {
-        take(x.value);
-        if (x.lane.valid()) take(x.lane);
-      },
-      [&](UniformLoad& x) { take(x.index); },
-      [&](Call& x) {
-        const auto old = p.arguments(x.args);
-        std::vector<Arg> args(old.begin(), old.end());
-        for (Arg& arg : args)
-          if (ExprId* value = std::get_if<ExprId>(&arg)) take(*value);
-        x.args = p.add_args(args);
-      },
-      [](auto&) {});
+  replace_operands(p, e, [&](ExprId) { return operands[next++]; });
   const ExprId copy = call_expr(std::move(e), c.expr_types[id.index()], p.loc(id));
   c.expr_proofs[copy.index()] = c.expr_proofs[id.index()];
   return copy;
@@ -397,36 +362,8 @@ ExprId Draft::with_operands(ExprId id, const std::vector<ExprId>& operands) {
 
 StmtId Draft::with_operands(StmtId id, const std::vector<ExprId>& operands) {
   size_t next = 0;
-  const auto take = [&](ExprId& at) { at = operands[next++]; };
   Stmt s = p[id];
-  match(
-      s, [&](Let& x) { take(x.value); }, [&](Assign& x) { take(x.value); },
-      [&](Store& x) {
-        take(x.index);
-        take(x.value);
-      },
-      [&](Eval& x) { take(x.value); }, [&](If& x) { take(x.condition); },
-      [&](For& x) {
-        take(x.first);
-        take(x.last);
-        if (x.step.valid()) take(x.step);
-      },
-      [&](While& x) { take(x.condition); },
-      [&](Return& x) {
-        if (x.value.valid()) take(x.value);
-      },
-      [&](Fixpoint& x) { take(x.max_passes); },
-      [&](AsyncCopy& x) {
-        take(x.dst_index);
-        take(x.src_index);
-        take(x.count);
-      },
-      [&](Trap& x) { take(x.value); },
-      [&](Collective& x) {
-        if (x.root.valid()) take(x.root);
-        if (x.group.valid()) take(x.group);
-      },
-      [](auto&) {});
+  replace_operands(p, s, [&](ExprId) { return operands[next++]; });
   const StmtId copy = stmt(std::move(s), p.loc(id), c.flow_levels[id.index()]);
   keep_facts(id, copy);
   return copy;
@@ -442,18 +379,9 @@ void Draft::keep_facts(StmtId from, StmtId to) {
 }
 
 StmtId Draft::with_blocks(StmtId id, const std::vector<StmtList>& blocks) {
-  std::vector<Block> added;
-  for (const StmtList& list : blocks) added.push_back(block(list));
+  size_t next = 0;
   Stmt s = p[id];
-  match(
-      s,
-      [&](If& x) {
-        x.then_block = added[0];
-        x.else_block = added[1];
-      },
-      [&](For& x) { x.body = added[0]; }, [&](While& x) { x.body = added[0]; },
-      [&](Nested& x) { x.body = added[0]; }, [&](Region& x) { x.body = added[0]; },
-      [&](Fixpoint& x) { x.body = added[0]; }, [](auto&) {});
+  replace_blocks(s, [&](Block) { return block(blocks[next++]); });
   const StmtId copy = stmt(std::move(s), p.loc(id), c.flow_levels[id.index()]);
   keep_facts(id, copy);
   return copy;
@@ -502,22 +430,22 @@ Hidden Draft::snapshot_of(BufferId buffer) const {
 
 bool Draft::ends_lane(StmtId id) const {
   if (const auto* trap = std::get_if<Trap>(&p[id])) return trap->tag != zero_passes_tag;
-  return std::holds_alternative<Return>(p[id]);
+  return properties_of(p[id]).may_end_lane;
 }
 
 bool is_stable(const Draft& d, ExprId id) {
-  bool stable = match(
-      d.p[id],
-      [&](const Load& e) {
-        if (d.checked || e.memory.kind == Memory::Kind::Local) return false;
-        if (e.memory.kind == Memory::Kind::Table) return true;
-        const BufferKind kind = d.p[e.memory.buffer()].kind;
-        return kind == BufferKind::In || kind == BufferKind::Uniform;
-      },
-      [](const BuiltinRef& e) { return !is_call(e.builtin); }, [](const Atomic&) { return false; },
-      [](const Subgroup&) { return false; }, [](const UniformLoad&) { return false; },
-      [](const Call&) { return false; }, [](const auto&) { return true; });
-  for_each_operand(d.p, d.p[id], [&](ExprId e) { stable = stable && is_stable(d, e); });
+  const Expr& e = d.p[id];
+  const auto unchanged = [&](Memory m) {
+    if (m.kind == Memory::Kind::Local) return false;
+    return m.kind == Memory::Kind::Table || is_read_only(d.p[m.buffer()].kind);
+  };
+  if (properties_of(e).rematerialise == Rematerialise::Never) return false;
+  bool stable = true;
+  // A second evaluation of a checked access would report a fault at a second place.
+  for_each_memory(d.p, e, [&](const MemoryUse& use) {
+    if (use.access != Access::Length) stable = stable && !d.checked && unchanged(use.memory);
+  });
+  for_each_operand(d.p, e, [&](ExprId operand) { stable = stable && is_stable(d, operand); });
   return stable;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/properties.hpp"
 #include "plan/mutation.hpp"
 
 namespace vyre::plan {
@@ -116,22 +117,22 @@ void Edges::find_mentioned() {
   inside_.clear();
   mentioned_.clear();
   mentioned_set_.clear();
+  const auto memory = [&](const MemoryUse& use) {
+    if (use.memory.kind == Memory::Kind::Local) mentioned_.push_back(use.memory.local());
+  };
   for (const Piece::Item& item : piece_->items) {
     for_each_stmt(d_.p, item.stmt, [&](StmtId s) {
-      if (const auto* let = std::get_if<Let>(&d_.p[s])) inside_.insert(let->local.value);
-      if (const auto* array = std::get_if<DeclareArray>(&d_.p[s]))
-        inside_.insert(array->local.value);
-      if (const auto* loop = std::get_if<For>(&d_.p[s])) inside_.insert(loop->variable.value);
-      if (const auto* assign = std::get_if<Assign>(&d_.p[s])) mentioned_.push_back(assign->local);
-      if (const auto* store = std::get_if<Store>(&d_.p[s]);
-          store != nullptr && store->memory.kind == Memory::Kind::Local)
-        mentioned_.push_back(store->memory.local());
+      for_each_local(d_.p[s], [&](LocalId local, LocalAccess access) {
+        if (access == LocalAccess::Assign)
+          mentioned_.push_back(local);
+        else
+          inside_.insert(local.value);
+      });
+      for_each_memory(d_.p, d_.p[s], memory);
     });
     for_each_expr_below(d_.p, item.stmt, [&](ExprId e) {
-      if (const auto* ref = std::get_if<LocalRef>(&d_.p[e])) mentioned_.push_back(ref->local);
-      if (const auto* load = std::get_if<Load>(&d_.p[e]);
-          load != nullptr && load->memory.kind == Memory::Kind::Local)
-        mentioned_.push_back(load->memory.local());
+      for_each_local(d_.p[e], [&](LocalId local, LocalAccess) { mentioned_.push_back(local); });
+      for_each_memory(d_.p, d_.p[e], memory);
     });
   }
   for (const LocalId local : mentioned_) mentioned_set_.insert(local.value);

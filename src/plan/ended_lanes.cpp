@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/match.hpp"
+#include "ir/properties.hpp"
 #include "plan/mutation.hpp"
 
 namespace vyre::plan {
@@ -26,18 +27,11 @@ ExprId NativeSegment::EndedLanes::going_on() {
 // ---- what has to be walked
 
 bool NativeSegment::EndedLanes::meets(StmtId id, Scope least) const {
+  const auto covers = [&](std::optional<Scope> scope) { return scope && *scope >= least; };
   return any_stmt_below(d_.p, id,
-                        [&](StmtId s) {
-                          if (const auto* b = std::get_if<Barrier>(&d_.p[s]))
-                            return b->scope >= least;
-                          return least == Scope::Workgroup &&
-                                 (std::holds_alternative<AsyncCopy>(d_.p[s]) ||
-                                  std::holds_alternative<Wait>(d_.p[s]));
-                        }) ||
-         any_expr_below(d_.p, id, [&](ExprId e) {
-           const auto* load = std::get_if<UniformLoad>(&d_.p[e]);
-           return load != nullptr && load->scope >= least;
-         });
+                        [&](StmtId s) { return covers(properties_of(d_.p[s]).synchronises); }) ||
+         any_expr_below(d_.p, id,
+                        [&](ExprId e) { return covers(properties_of(d_.p[e]).synchronises); });
 }
 
 // The grid_load that is the value of a `let` or an assignment.
@@ -53,9 +47,10 @@ ExprId NativeSegment::EndedLanes::grid_load_of(StmtId id) const {
 bool NativeSegment::EndedLanes::jumps(StmtId id) const {
   const Stmt& s = d_.p[id];
   // One under a condition of single lanes stands after everything that all lanes walk.
-  if (std::holds_alternative<Break>(s) || std::holds_alternative<Continue>(s))
+  const StmtProperties row = properties_of(s);
+  if (row.exit == Exit::Break || row.exit == Exit::Continue)
     return d_.c.flow_levels[id.index()] <= Level::Workgroup;
-  if (std::holds_alternative<For>(s) || std::holds_alternative<While>(s)) return false;
+  if (row.is_loop) return false;
   bool found = false;
   for_each_block(s, [&](Block b) {
     for (const StmtId inner : d_.p.items(b)) found = found || jumps(inner);

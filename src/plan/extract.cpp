@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/match.hpp"
+#include "ir/properties.hpp"
 #include "vyre/ir/semantics.hpp"
 
 namespace vyre::plan {
@@ -49,13 +50,9 @@ Extractor::Extracted Extractor::run(const StmtList& items, LocalId live) {
   c_.expr_proofs.resize(p.exprs.size(), -1);
   for (const StmtId id : p.items(p.body))
     for_each_stmt(p, id, [&](StmtId s) {
-      const auto* barrier = std::get_if<Barrier>(&p[s]);
-      c_.has_grid_barrier |= barrier != nullptr && barrier->scope == Scope::Grid;
-      c_.has_grid_barrier |= std::holds_alternative<Fixpoint>(p[s]);
+      c_.has_grid_barrier |= properties_of(p[s]).synchronises == Scope::Grid;
     });
-  for (const Expr& e : p.exprs)
-    if (const auto* load = std::get_if<UniformLoad>(&e))
-      c_.has_grid_barrier |= load->scope == Scope::Grid;
+  for (const Expr& e : p.exprs) c_.has_grid_barrier |= properties_of(e).synchronises == Scope::Grid;
   return {std::move(c_), std::move(arguments_), kept};
 }
 
@@ -67,6 +64,13 @@ void Extractor::note_memory(Memory m, bool written) {
   uses_[m.index].written |= written;
 }
 
+namespace {
+// Atomics need a buffer that can be written, also those that only load.
+bool needs_write(const MemoryUse& use) {
+  return use.atomic || writes(use.access);
+}
+}  // namespace
+
 bool Extractor::writes_param(FnId fn, size_t param) {
   const uint32_t key = fn.value * 256 + static_cast<uint32_t>(param);
   const auto [it, fresh] = writes_param_.try_emplace(key, false);
@@ -74,18 +78,17 @@ bool Extractor::writes_param(FnId fn, size_t param) {
   bool writes = false;
   const Memory target = Memory::of(d_.p.params(d_.p[fn].params)[param]);
   for (const StmtId id : d_.p.items(d_.p[fn].body)) {
-    for_each_stmt(d_.p, id, [&](StmtId s) {
-      const auto* store = std::get_if<Store>(&d_.p[s]);
-      writes |= store != nullptr && store->memory == target;
-    });
+    const auto note = [&](const MemoryUse& use) {
+      writes |= use.memory == target && needs_write(use);
+    };
+    for_each_stmt(d_.p, id, [&](StmtId s) { for_each_memory(d_.p, d_.p[s], note); });
     for_each_expr_below(d_.p, id, [&](ExprId e) {
-      if (const auto* atomic = std::get_if<Atomic>(&d_.p[e])) writes |= atomic->memory == target;
-      if (const auto* call = std::get_if<Call>(&d_.p[e])) {
-        const auto args = d_.p.arguments(call->args);
-        for (size_t k = 0; k < args.size(); ++k)
-          if (const Memory* m = std::get_if<Memory>(&args[k]); m != nullptr && *m == target)
-            writes |= writes_param(call->fn, k);
-      }
+      const auto* call = std::get_if<Call>(&d_.p[e]);
+      if (call == nullptr) return for_each_memory(d_.p, d_.p[e], note);
+      const auto args = d_.p.arguments(call->args);
+      for (size_t k = 0; k < args.size(); ++k)
+        if (const Memory* m = std::get_if<Memory>(&args[k]); m != nullptr && *m == target)
+          writes |= writes_param(call->fn, k);
     });
   }
   writes_param_[key] = writes;
@@ -127,20 +130,11 @@ void Extractor::note_body(StmtId id) {
 
 void Extractor::note_uses(const StmtList& items) {
   for (const StmtId id : items) {
-    for_each_stmt(d_.p, id, [&](StmtId s) {
-      if (const auto* store = std::get_if<Store>(&d_.p[s])) note_memory(store->memory, true);
-      if (const auto* copy = std::get_if<AsyncCopy>(&d_.p[s])) {
-        note_memory(copy->dst, true);
-        note_memory(copy->src, false);
-      }
-    });
+    const auto note = [&](const MemoryUse& use) { note_memory(use.memory, needs_write(use)); };
+    for_each_stmt(d_.p, id, [&](StmtId s) { for_each_memory(d_.p, d_.p[s], note); });
     for_each_expr_below(d_.p, id, [&](ExprId e) {
-      match(
-          d_.p[e], [&](const Len& x) { note_memory(x.memory, false); },
-          [&](const Load& x) { note_memory(x.memory, false); },
-          [&](const UniformLoad& x) { note_memory(x.memory, false); },
-          // Atomics need a buffer that can be written, also those that only load.
-          [&](const Atomic& x) { note_memory(x.memory, true); }, [](const auto&) {});
+      // note_body() finds out what a call does.
+      if (!std::holds_alternative<Call>(d_.p[e])) for_each_memory(d_.p, d_.p[e], note);
     });
     note_body(id);
   }

@@ -46,14 +46,11 @@ ExprId grid_load_of(const Draft& d, StmtId id) {
 
 bool Folder::has_barrier(const Draft& d, const StmtList& body) {
   return std::ranges::any_of(body, [&](StmtId id) {
-    return any_stmt_below(d.p, id,
-                          [&](StmtId s) {
-                            const auto* barrier = std::get_if<Barrier>(&d.p[s]);
-                            return barrier != nullptr && barrier->scope == Scope::Grid;
-                          }) ||
+    return any_stmt_below(
+               d.p, id,
+               [&](StmtId s) { return properties_of(d.p[s]).synchronises == Scope::Grid; }) ||
            any_expr_below(d.p, id, [&](ExprId e) {
-             const auto* load = std::get_if<UniformLoad>(&d.p[e]);
-             return load != nullptr && load->scope == Scope::Grid;
+             return properties_of(d.p[e]).synchronises == Scope::Grid;
            });
   });
 }
@@ -181,18 +178,12 @@ bool Folder::build_around(StmtId id, Part& part) {
 
 // Words of meeting points are read after a barrier, so a load is uniform if its index is.
 bool Folder::is_uniform(ExprId id) const {
-  bool uniform = match(
-      d_.p[id], [&](const LocalRef& e) { return d_.level_of(e.local) == Level::Grid; },
-      [](const BuiltinRef& e) {
-        return e.builtin == Builtin::NumWorkgroups || e.builtin == Builtin::WorkgroupSize;
+  bool uniform = is_same_in_workgroups(
+      d_.p, d_.p[id], [&](LocalId local) { return d_.level_of(local) == Level::Grid; },
+      [&](Memory m) {
+        return m.kind != Memory::Kind::Local || d_.level_of(m.local()) == Level::Grid;
       },
-      [&](const Load& e) {
-        return e.memory.kind != Memory::Kind::Local || d_.level_of(e.memory.local()) == Level::Grid;
-      },
-      [](const Atomic&) { return false; }, [](const Subgroup&) { return false; },
-      [](const UniformLoad&) { return false; },
-      [&](const Call&) { return d_.level_of(id) == Level::Grid; },
-      [](const auto&) { return true; });
+      [&] { return d_.level_of(id) == Level::Grid; });
   for_each_operand(d_.p, d_.p[id], [&](ExprId e) { uniform = uniform && is_uniform(e); });
   return uniform;
 }
@@ -216,33 +207,25 @@ void Folder::note_memory(Memory memory, uint32_t piece) {
 }
 
 void Folder::scan(ExprId id, uint32_t piece) {
-  for_each_expr(d_.p, id, [&](ExprId e) {
-    match(
-        d_.p[e], [&](const LocalRef& x) { mention(x.local, piece); },
-        [&](const Len& x) {
-          if (x.memory.kind == Memory::Kind::Local) mention(x.memory.local(), piece);
-        },
-        [&](const Load& x) { note_memory(x.memory, piece); },
-        [&](const Atomic& x) { note_memory(x.memory, piece); },
-        [&](const UniformLoad& x) {
-          note_memory(x.memory, piece);
-          view_.meets_in_group = true;
-          view_.refused = view_.refused || x.scope == Scope::Grid;
-        },
-        [&](const Subgroup&) { view_.meets_in_group = view_.in_subgroup = true; },
-        [&](const BuiltinRef& x) {
-          view_.meets_in_group = view_.meets_in_group || x.builtin == Builtin::SubgroupLane ||
-                                 x.builtin == Builtin::SubgroupId ||
-                                 x.builtin == Builtin::SubgroupSize;
-        },
-        [&](const Call& x) {
-          for (const Arg& arg : d_.p.arguments(x.args))
-            if (const Memory* m = std::get_if<Memory>(&arg)) {
-              note_memory(*m, piece);
-              if (m->kind == Memory::Kind::Local) write(m->local(), piece, false);
-            }
-        },
-        [](const auto&) {});
+  for_each_expr(d_.p, id, [&](ExprId node) {
+    const Expr& e = d_.p[node];
+    for_each_local(e, [&](LocalId local, LocalAccess) { mention(local, piece); });
+    for_each_memory(d_.p, e, [&](const MemoryUse& use) {
+      const LocalId local = use.memory.local();
+      if (use.access != Access::Length)
+        note_memory(use.memory, piece);
+      else if (local.valid())
+        mention(local, piece);
+      if (local.valid() && writes(use.access)) write(local, piece, false);
+    });
+    const auto* ref = std::get_if<BuiltinRef>(&e);
+    const auto scope = properties_of(e).synchronises;
+    view_.in_subgroup = view_.in_subgroup || scope == Scope::Subgroup;
+    view_.refused = view_.refused || scope == Scope::Grid;
+    view_.meets_in_group = view_.meets_in_group || scope.has_value() ||
+                           (ref != nullptr && (ref->builtin == Builtin::SubgroupLane ||
+                                               ref->builtin == Builtin::SubgroupId ||
+                                               ref->builtin == Builtin::SubgroupSize));
   });
 }
 
@@ -279,7 +262,9 @@ void Folder::scan(StmtId id, uint32_t piece, bool by_all) {
       [&](const AsyncCopy&) { view_.refused = true; }, [&](const Wait&) { view_.refused = true; },
       [&](const Fixpoint&) { view_.refused = true; }, [&](const Trap&) { view_.refused = true; },
       [&](const Resume&) { view_.refused = true; },
-      [&](const Collective&) { view_.refused = true; }, [](const auto&) {});
+      [&](const Collective&) { view_.refused = true; }, [](const Eval&) {}, [](const If&) {},
+      [](const While&) {}, [](const Break&) {}, [](const Continue&) {}, [](const Return&) {},
+      [](const Nested&) {}, [](const Region&) {});
   for_each_block(s, [&](Block b) {
     for (const StmtId inner : d_.p.items(b)) scan(inner, piece, by_all && same);
   });

@@ -11,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "ir/properties.hpp"
 #include "plan/draft.hpp"
 
 namespace vyre::plan {
@@ -22,6 +23,32 @@ struct FoldMemory {
   std::map<std::pair<ir::Type, uint32_t>, std::vector<ir::BufferId>> slots;  // by type and elements
   std::map<uint32_t, ir::BufferId> shared;  // by BufferId: what workgroups keep of it
 };
+
+// Whether the value of a node is the same in all virtual workgroups of a block, if its operands
+// are. `of_local`, `of_memory` and `of_call` answer for a local, a memory and a function that it
+// names.
+template <class OfLocal, class OfMemory, class OfCall>
+bool is_same_in_workgroups(const ir::Program& p, const ir::Expr& e, const OfLocal& of_local,
+                           const OfMemory& of_memory, const OfCall& of_call) {
+  bool same = false;
+  switch (ir::properties_of(e).uniformity) {
+    case ir::UniformityRule::Operands: return true;
+    case ir::UniformityRule::Local:
+      ir::for_each_local(e, [&](ir::LocalId local, ir::LocalAccess) { same = of_local(local); });
+      return same;
+    case ir::UniformityRule::Memory:
+      ir::for_each_memory(p, e, [&](const ir::MemoryUse& use) { same = of_memory(use.memory); });
+      return same;
+    case ir::UniformityRule::Function: return of_call();
+    // Of what is given, only the sizes of the launch are read without another barrier or lane.
+    case ir::UniformityRule::Given: {
+      const auto* ref = std::get_if<ir::BuiltinRef>(&e);
+      return ref != nullptr && (ref->builtin == ir::Builtin::NumWorkgroups ||
+                                ref->builtin == ir::Builtin::WorkgroupSize);
+    }
+  }
+  return false;
+}
 
 class Folder {
  public:

@@ -173,21 +173,14 @@ StmtList Folder::around(const std::vector<Part>& parts) {
 // ---- pieces
 
 bool Folder::reads_once(ExprId id, const std::set<uint32_t>& seen) const {
-  bool once = match(
-      d_.p[id],
-      [&](const LocalRef& e) {
-        const Home h = home(e.local);
-        return h == Home::Uniform || h == Home::Loop || seen.contains(e.local.value);
+  bool once = is_same_in_workgroups(
+      d_.p, d_.p[id],
+      [&](LocalId local) {
+        const Home h = home(local);
+        return h == Home::Uniform || h == Home::Loop || seen.contains(local.value);
       },
-      [](const BuiltinRef& e) {
-        return e.builtin == Builtin::NumWorkgroups || e.builtin == Builtin::WorkgroupSize;
-      },
-      [&](const Load& e) {
-        return e.memory.kind != Memory::Kind::Local && !d_.is_shared(e.memory);
-      },
-      [](const Atomic&) { return false; }, [](const Subgroup&) { return false; },
-      [](const UniformLoad&) { return false; }, [](const Call&) { return false; },
-      [](const auto&) { return true; });
+      [&](Memory m) { return m.kind != Memory::Kind::Local && !d_.is_shared(m); },
+      [] { return false; });
   for_each_operand(d_.p, d_.p[id], [&](ExprId e) { once = once && reads_once(e, seen); });
   return once;
 }
@@ -223,7 +216,14 @@ bool Folder::runs_once(StmtId id, std::set<uint32_t>& seen) const {
         return (reads_once(x.condition, seen) || is_of_first_lane(x)) && block(x.then_block) &&
                block(x.else_block);
       },
-      [](const auto&) { return false; });
+      [](const DeclareArray&) { return false; }, [](const For&) { return false; },
+      [](const While&) { return false; }, [](const Break&) { return false; },
+      [](const Continue&) { return false; }, [](const Return&) { return false; },
+      [](const Nested&) { return false; }, [](const Region&) { return false; },
+      [](const Barrier&) { return false; }, [](const Fixpoint&) { return false; },
+      [](const AsyncCopy&) { return false; }, [](const Wait&) { return false; },
+      [](const Trap&) { return false; }, [](const Resume&) { return false; },
+      [](const Collective&) { return false; });
 }
 
 bool Folder::is_of_first_lane(const If& s) const {

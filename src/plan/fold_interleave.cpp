@@ -3,7 +3,6 @@
 // order of their statements is free; loads of one are under way while another one waits.
 #include <algorithm>
 
-#include "base/match.hpp"
 #include "plan/fold.hpp"
 #include "plan/mutation.hpp"
 
@@ -14,10 +13,7 @@ using namespace ir;
 // ---- what can be gained
 
 bool Folder::has_effect(ExprId id) const {
-  bool effect = match(
-      d_.p[id], [](const Atomic& e) { return e.op != AtomicOp::Load; },
-      [](const Subgroup&) { return true; }, [](const UniformLoad&) { return true; },
-      [](const Call&) { return true; }, [](const auto&) { return false; });
+  bool effect = properties_of(d_.p[id]).has_effect;
   for_each_operand(d_.p, d_.p[id], [&](ExprId e) { effect = effect || has_effect(e); });
   return effect;
 }

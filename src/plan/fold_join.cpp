@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/match.hpp"
+#include "ir/properties.hpp"
 #include "plan/copier.hpp"
 #include "plan/mutation.hpp"
 
@@ -16,8 +16,9 @@ namespace {
 
 bool jumps_out(const Draft& d, StmtId id) {
   const Stmt& s = d.p[id];
-  if (std::holds_alternative<Break>(s) || std::holds_alternative<Continue>(s)) return true;
-  if (std::holds_alternative<For>(s) || std::holds_alternative<While>(s)) return false;
+  const StmtProperties row = properties_of(s);
+  if (row.exit == Exit::Break || row.exit == Exit::Continue) return true;
+  if (row.is_loop) return false;
   bool found = false;
   for_each_block(s, [&](Block b) {
     for (const StmtId inner : d.p.items(b)) found = found || jumps_out(d, inner);
@@ -116,35 +117,27 @@ class Joiner {
     std::set<uint32_t> out;
     for (const StmtId id : items)
       for_each_stmt(d_.p, id, [&](StmtId s) {
-        match(
-            d_.p[s], [&](const Let& x) { out.insert(x.local.value); },
-            [&](const DeclareArray& x) { out.insert(x.local.value); },
-            [&](const For& x) { out.insert(x.variable.value); }, [](const auto&) {});
+        for_each_local(d_.p[s], [&](LocalId local, LocalAccess access) {
+          if (access != LocalAccess::Assign) out.insert(local.value);
+        });
       });
     return out;
   }
   [[nodiscard]] std::set<uint32_t> mentioned(const StmtList& items) const {
     std::set<uint32_t> out;
-    const auto memory = [&](Memory m) {
-      if (m.kind == Memory::Kind::Local) out.insert(m.index);
+    const auto memory = [&](const MemoryUse& use) {
+      if (use.memory.kind == Memory::Kind::Local) out.insert(use.memory.index);
     };
     for (const StmtId id : items) {
       for_each_stmt(d_.p, id, [&](StmtId s) {
-        match(
-            d_.p[s], [&](const Assign& x) { out.insert(x.local.value); },
-            [&](const Store& x) { memory(x.memory); }, [](const auto&) {});
+        for_each_local(d_.p[s], [&](LocalId local, LocalAccess access) {
+          if (access == LocalAccess::Assign) out.insert(local.value);
+        });
+        for_each_memory(d_.p, d_.p[s], memory);
       });
       for_each_expr_below(d_.p, id, [&](ExprId e) {
-        match(
-            d_.p[e], [&](const LocalRef& x) { out.insert(x.local.value); },
-            [&](const Len& x) { memory(x.memory); }, [&](const Load& x) { memory(x.memory); },
-            [&](const Atomic& x) { memory(x.memory); },
-            [&](const UniformLoad& x) { memory(x.memory); },
-            [&](const Call& x) {
-              for (const Arg& arg : d_.p.arguments(x.args))
-                if (const Memory* m = std::get_if<Memory>(&arg)) memory(*m);
-            },
-            [](const auto&) {});
+        for_each_local(d_.p[e], [&](LocalId local, LocalAccess) { out.insert(local.value); });
+        for_each_memory(d_.p, d_.p[e], memory);
       });
     }
     return out;
@@ -293,9 +286,8 @@ class Joiner {
 
 bool stands_around(const Draft& d, StmtId id) {
   return jumps_out(d, id) || any_stmt_below(d.p, id, [&](StmtId s) {
-           const auto* barrier = std::get_if<Barrier>(&d.p[s]);
-           return (barrier != nullptr && barrier->scope == Scope::Grid) ||
-                  std::holds_alternative<Return>(d.p[s]);
+           const StmtProperties row = properties_of(d.p[s]);
+           return row.synchronises == Scope::Grid || row.may_end_lane;
          });
 }
 

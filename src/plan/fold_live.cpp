@@ -2,7 +2,6 @@
 // What turns have to keep: locals that a later piece reads.
 #include <algorithm>
 
-#include "base/match.hpp"
 #include "plan/fold.hpp"
 #include "plan/mutation.hpp"
 
@@ -12,29 +11,28 @@ using namespace ir;
 
 Folder::Mentioned Folder::mentioned_in(std::span<const StmtId> items) const {
   Mentioned m;
-  const auto memory = [&](Memory at, bool written) {
-    if (at.kind == Memory::Kind::Local) m.locals[at.index].written |= written;
-    if (d_.is_shared(at)) m.shared.insert(at.index);
+  const auto memory = [&](const MemoryUse& use) {
+    if (use.access == Access::Length) return;
+    if (use.memory.kind == Memory::Kind::Local)
+      m.locals[use.memory.index].written |= writes(use.access);
+    if (d_.is_shared(use.memory)) m.shared.insert(use.memory.index);
+  };
+  const auto local = [&](LocalId at, LocalAccess access) {
+    switch (access) {
+      case LocalAccess::Read: m.locals[at.value]; return;
+      case LocalAccess::Declare: m.locals[at.value] = {true, true}; return;
+      case LocalAccess::Assign: m.locals[at.value].written = true; return;
+      case LocalAccess::Iterate: return;  // a loop in the piece keeps it to itself
+    }
   };
   for (const StmtId id : items) {
     for_each_stmt(d_.p, id, [&](StmtId s) {
-      match(
-          d_.p[s], [&](const Let& x) { m.locals[x.local.value] = {true, true}; },
-          [&](const DeclareArray& x) { m.locals[x.local.value] = {true, true}; },
-          [&](const Assign& x) { m.locals[x.local.value].written = true; },
-          [&](const Store& x) { memory(x.memory, true); }, [](const auto&) {});
+      for_each_local(d_.p[s], local);
+      for_each_memory(d_.p, d_.p[s], memory);
     });
     for_each_expr_below(d_.p, id, [&](ExprId e) {
-      match(
-          d_.p[e], [&](const LocalRef& x) { m.locals[x.local.value]; },
-          [&](const Load& x) { memory(x.memory, false); },
-          [&](const Atomic& x) { memory(x.memory, true); },
-          [&](const UniformLoad& x) { memory(x.memory, false); },
-          [&](const Call& x) {
-            for (const Arg& arg : d_.p.arguments(x.args))
-              if (const Memory* at = std::get_if<Memory>(&arg)) memory(*at, true);
-          },
-          [](const auto&) {});
+      for_each_local(d_.p[e], local);
+      for_each_memory(d_.p, d_.p[e], memory);
     });
   }
   return m;

@@ -3,7 +3,6 @@
 // them.
 #include <algorithm>
 
-#include "base/match.hpp"
 #include "plan/fold.hpp"
 
 namespace vyre::plan {
@@ -198,37 +197,12 @@ ExprId Folder::rewrite(ExprId id) {
     e = rewrite(e);
     changed |= !(e == before);
   }
-  Expr node = d_.p[id];
-  const auto rename = [&](Memory& memory) {
-    const Memory before = memory;
-    memory = named(memory);
-    return !(memory == before);
-  };
-  const bool renamed = match(
-      node, [&](Len& x) { return rename(x.memory); }, [&](Load& x) { return rename(x.memory); },
-      [&](Atomic& x) { return rename(x.memory); },
-      [&](Call& x) {
-        const auto old = d_.p.arguments(x.args);
-        return std::ranges::any_of(old, [&](const Arg& arg) {
-          const Memory* m = std::get_if<Memory>(&arg);
-          return m != nullptr && !(named(*m) == *m);
-        });
-      },
-      [](auto&) { return false; });
+  bool renamed = false;
+  for_each_memory(d_.p, d_.p[id],
+                  [&](const MemoryUse& use) { renamed |= !(named(use.memory) == use.memory); });
   if (!changed && !renamed) return id;
   const ExprId copy = d_.with_operands(id, operands);
-  if (!renamed) return copy;
-  match(
-      d_.p.exprs[copy.index()], [&](Len& x) { rename(x.memory); },
-      [&](Load& x) { rename(x.memory); }, [&](Atomic& x) { rename(x.memory); },
-      [&](Call& x) {
-        const auto old = d_.p.arguments(x.args);
-        std::vector<Arg> args(old.begin(), old.end());
-        for (Arg& arg : args)
-          if (Memory* m = std::get_if<Memory>(&arg)) rename(*m);
-        x.args = d_.p.add_args(args);
-      },
-      [](auto&) {});
+  if (renamed) replace_memories(d_.p, d_.p.exprs[copy.index()], [&](Memory m) { return named(m); });
   return copy;
 }
 
@@ -286,11 +260,9 @@ void Folder::rewrite(StmtId id, StmtList& out) {
     for (const StmtId inner : StmtList(items.begin(), items.end())) rewrite(inner, list);
     return list;
   });
-  match(
-      d_.p.stmts[copy.index()], [&](Let& x) { x.local = named(x.local); },
-      [&](DeclareArray& x) { x.local = named(x.local); },
-      [&](Assign& x) { x.local = named(x.local); }, [&](Store& x) { x.memory = named(x.memory); },
-      [&](For& x) { x.variable = named(x.variable); }, [](auto&) {});
+  Stmt& renamed = d_.p.stmts[copy.index()];
+  replace_locals(renamed, [&](LocalId local) { return named(local); });
+  replace_memories(d_.p, renamed, [&](Memory m) { return named(m); });
   out.push_back(copy);
 }
 

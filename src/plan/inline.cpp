@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/properties.hpp"
 #include "plan/copier.hpp"
 #include "plan/exits.hpp"
 #include "plan/hoist.hpp"
@@ -108,24 +109,27 @@ class Inliner : private Hoister {
     Need& need = needed_[fn.index()];
     if (need != Need::Unknown) return need == Need::Yes;
     bool yes = false;
-    const auto look = [&](ExprId e) {
-      if (const auto* call = std::get_if<Call>(&d_.p[e])) yes |= needs_inlining(call->fn);
-      if (const auto* builtin = std::get_if<BuiltinRef>(&d_.p[e]))
+    const auto synchronises = [&](std::optional<Scope> scope) {
+      return scope && (effects_ || *scope != Scope::Subgroup);
+    };
+    const auto touch = [&](const MemoryUse& use) {
+      yes |= effects_ && (use.atomic || (writes(use.access) && is_outer(use.memory)));
+    };
+    const auto look = [&](ExprId id) {
+      const Expr& e = d_.p[id];
+      if (const auto* builtin = std::get_if<BuiltinRef>(&e))
         yes |= ids_ || is_call(builtin->builtin);
-      yes |= std::holds_alternative<UniformLoad>(d_.p[e]);
-      if (effects_)
-        yes |= std::holds_alternative<Atomic>(d_.p[e]) || std::holds_alternative<Subgroup>(d_.p[e]);
+      yes |= synchronises(properties_of(e).synchronises);
+      if (const auto* call = std::get_if<Call>(&e))
+        yes |= needs_inlining(call->fn);
+      else
+        for_each_memory(d_.p, e, touch);
     };
     for (const StmtId id : d_.p.items(d_.p[fn].body)) {
       for_each_stmt(d_.p, id, [&](StmtId s) {
-        const Stmt& st = d_.p[s];
-        if (const auto* barrier = std::get_if<Barrier>(&st))
-          yes |= effects_ || barrier->scope != Scope::Subgroup;
-        yes |= std::holds_alternative<Fixpoint>(st) || std::holds_alternative<AsyncCopy>(st) ||
-               std::holds_alternative<Wait>(st) || std::holds_alternative<Trap>(st) ||
-               std::holds_alternative<Resume>(st) || std::holds_alternative<Collective>(st);
-        const auto* store = std::get_if<Store>(&st);
-        yes |= effects_ && store != nullptr && is_outer(store->memory);
+        const StmtProperties row = properties_of(d_.p[s]);
+        yes |= synchronises(row.synchronises) || row.exit == Exit::Trap;
+        for_each_memory(d_.p, d_.p[s], touch);
       });
       for_each_expr_below(d_.p, id, look);
     }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/match.hpp"
+#include "ir/properties.hpp"
 #include "plan/hoist.hpp"
 #include "plan/mutation.hpp"
 #include "plan/passes.hpp"
@@ -15,18 +16,14 @@ namespace vyre::plan {
 using namespace ir;
 
 bool CutPoints::is_cut(const Draft& d, ExprId id) const {
-  const auto* load = std::get_if<UniformLoad>(&d.p[id]);
-  return load != nullptr && load->scope == scope && !native;
+  return !native && properties_of(d.p[id]).synchronises == scope;
 }
 
 bool CutPoints::is_cut(const Draft& d, StmtId id) const {
   const Stmt& s = d.p[id];
-  if (const auto* barrier = std::get_if<Barrier>(&s)) return barrier->scope == scope && !native;
-  if (scope == Scope::Workgroup)
-    return std::holds_alternative<Wait>(s) || std::holds_alternative<AsyncCopy>(s);
-  if (std::holds_alternative<Resume>(s) || std::holds_alternative<Collective>(s)) return true;
-  if (!std::holds_alternative<Fixpoint>(s)) return false;
-  if (!native) return true;
+  if (properties_of(s).synchronises != scope) return false;
+  if (std::holds_alternative<Barrier>(s)) return !native;
+  if (!std::holds_alternative<Fixpoint>(s) || !native) return true;
   // One with such a place inside cannot stay in one launch, nor one whose snapshot would need bytes
   // that loads do not show.
   for (const FixpointBuffer& b : d.fixpoints[d.fixpoint_rows.at(id.value)].buffers)
@@ -73,9 +70,7 @@ class Normaliser : private Hoister {
   ExprId with_index_before(ExprId id, StmtList& out) {
     const ExprId index = std::get<UniformLoad>(d_.p[id]).index;
     bool reads = false;
-    for_each_expr(d_.p, index, [&](ExprId e) {
-      reads |= std::holds_alternative<Load>(d_.p[e]) || std::holds_alternative<Call>(d_.p[e]);
-    });
+    for_each_expr(d_.p, index, [&](ExprId e) { reads |= properties_of(d_.p[e]).may_trap; });
     if (!reads) return id;
     return d_.with_operands(id, {d_.ref(d_.capture(index, "at", level_, out))});
   }
@@ -83,10 +78,9 @@ class Normaliser : private Hoister {
   // Breaks and continues of the loop around, not of loops inside.
   [[nodiscard]] bool jumps(StmtId id) const {
     const Stmt& s = d_.p[id];
-    if (std::holds_alternative<Break>(s) || std::holds_alternative<Continue>(s)) return true;
-    if (std::holds_alternative<For>(s) || std::holds_alternative<While>(s) ||
-        std::holds_alternative<Fixpoint>(s))
-      return false;
+    const StmtProperties row = properties_of(s);
+    if (row.exit == Exit::Break || row.exit == Exit::Continue) return true;
+    if (row.is_loop || std::holds_alternative<Fixpoint>(s)) return false;
     bool found = false;
     for_each_block(s, [&](Block b) {
       for (const StmtId inner : d_.p.items(b)) found = found || jumps(inner);

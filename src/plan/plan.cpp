@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/properties.hpp"
 #include "plan/segments.hpp"
 
 namespace vyre::plan {
@@ -105,14 +106,11 @@ uint32_t count_barriers(const Draft& d) {
   uint32_t count = 0;
   for (const StmtId top : d.p.items(d.p.body)) {
     for_each_stmt(d.p, top, [&](StmtId s) {
-      if (const auto* barrier = std::get_if<Barrier>(&d.p[s]))
-        count += barrier->scope == Scope::Grid ? 1 : 0;
-      count += std::holds_alternative<Resume>(d.p[s]) || std::holds_alternative<Collective>(d.p[s]);
-      count += std::holds_alternative<Fixpoint>(d.p[s]) ? 2 : 0;
+      if (properties_of(d.p[s]).synchronises == Scope::Grid)
+        count += std::holds_alternative<Fixpoint>(d.p[s]) ? 2 : 1;
     });
     for_each_expr_below(d.p, top, [&](ExprId e) {
-      const auto* load = std::get_if<UniformLoad>(&d.p[e]);
-      count += load != nullptr && load->scope == Scope::Grid ? 2 : 0;
+      count += properties_of(d.p[e]).synchronises == Scope::Grid ? 2 : 0;
     });
   }
   return count;

@@ -5,17 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "vyre/plan/plan.hpp"
 
 namespace vyre::plan {
-
-namespace {
-
-Error refuse(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
-
-}  // namespace
 
 uint64_t blocks_of(const Segment& segment, uint64_t workgroups, uint64_t resident) {
   const uint64_t folds = segment.folds;
@@ -38,7 +31,7 @@ Result<RouteChoice> choose_route(const check::CheckedProgram& checked, const che
                          fmt::format("all {} workgroups fit on the device at once ({} can)", groups,
                                      request.resident_workgroups)};
     if (request.require_cooperative && !fits)
-      return std::unexpected(refuse(
+      return std::unexpected(error(
           ErrorCode::CooperativeResidencyExceeded,
           fmt::format("a cooperative launch of {} workgroups is required, but the device keeps {} "
                       "of this program at once. Fix: use a smaller grid or larger workgroups, or "
@@ -55,7 +48,7 @@ Result<RouteChoice> choose_route(const check::CheckedProgram& checked, const che
                             groups, request.resident_workgroups)};
   }
   if (request.require_cooperative)
-    return std::unexpected(refuse(
+    return std::unexpected(error(
         ErrorCode::Unsupported,
         "a cooperative launch is required, but the device has no barrier over the grid. Fix: let "
         "the route be chosen (cooperative: auto), or use another device"));
@@ -65,7 +58,7 @@ Result<RouteChoice> choose_route(const check::CheckedProgram& checked, const che
   if (device.host_split)
     return RouteChoice{Route::Host,
                        "the device keeps no buffers between launches: they go through the host"};
-  return std::unexpected(refuse(
+  return std::unexpected(error(
       ErrorCode::Unsupported,
       "the program has a barrier over the grid, and the device has neither such a barrier nor "
       "allows to split the program at it. Fix: use another device"));

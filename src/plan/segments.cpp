@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/match.hpp"
+#include "ir/properties.hpp"
 #include "plan/crossings.hpp"
 #include "plan/extract.hpp"
 #include "plan/fold.hpp"
@@ -344,12 +345,12 @@ class SegmentMaker {
   [[nodiscard]] bool needs_rewriting(StmtId id) const {
     return any_stmt_below(d_.p, id,
                           [&](StmtId s) {
-                            if (const auto* let = std::get_if<Let>(&d_.p[s]))
-                              if (edges_.declared_early(let->local)) return true;
-                            if (const auto* array = std::get_if<DeclareArray>(&d_.p[s]))
-                              if (edges_.declared_early(array->local)) return true;
-                            return std::holds_alternative<Return>(d_.p[s]) ||
-                                   std::holds_alternative<Trap>(d_.p[s]);
+                            bool needed = properties_of(d_.p[s]).may_end_lane;
+                            for_each_local(d_.p[s], [&](LocalId local, LocalAccess access) {
+                              needed |=
+                                  access == LocalAccess::Declare && edges_.declared_early(local);
+                            });
+                            return needed;
                           }) ||
            any_expr_below(d_.p, id,
                           [&](ExprId e) { return asks_fixpoint(e) || cuts_.is_cut(d_, e); });

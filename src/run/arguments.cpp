@@ -2,6 +2,7 @@
 // What a caller gives to a dispatch, and whether it fits.
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
 
@@ -30,9 +31,9 @@ Result<void> Dispatch::check_generation() const {
 }
 
 Result<void> Dispatch::take_arguments(const Arguments& arguments) {
-  if (auto ok = device_.check_usable(); !ok) return ok;
+  VYRE_TRY(device_.check_usable());
   const device::Backend& backend = *device_.backend;
-  if (auto ok = check_generation(); !ok) return ok;
+  VYRE_TRY(check_generation());
   const check::CheckedProgram& checked = *p_.source.program;
   Workspace& w = *lease_;
   const size_t buffers = checked.buffers.size();
@@ -81,7 +82,7 @@ Result<void> Dispatch::take_arguments(const Arguments& arguments) {
                                   "cannot be a buffer on the device. Fix: give its bytes",
                                   name_of_buffer(checked, i)),
                       checked.program.position_of(BufferId{static_cast<uint32_t>(i)}));
-        if (auto ok = use(i, *argument.buffer()); !ok) return ok;
+        VYRE_TRY(use(i, *argument.buffer()));
         // It may be larger than what the program declares.
         const auto& fixed = facts.constant_count;
         const uint64_t needed =
@@ -119,8 +120,7 @@ Result<void> Dispatch::take_arguments(const Arguments& arguments) {
           fmt::format("`{}` comes in as one buffer and is to stay in another. Fix: give the "
                       "same buffer twice, or copy it",
                       name_of_buffer(checked, i)));
-    if (!w.wanted.resident[i])
-      if (auto ok = use(i, *output); !ok) return ok;
+    if (!w.wanted.resident[i]) VYRE_TRY(use(i, *output));
   }
   // Bytes of the host are copied, so only buffers can overlap.
   for (size_t a = 0; a < buffers; ++a) {

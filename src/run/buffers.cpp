@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
@@ -21,7 +22,7 @@ Result<Region> region_of(const DeviceState& device, const Buffer* buffer, uint64
                          uint64_t bytes) {
   if (buffer == nullptr)
     return fail(ErrorCode::InvalidArgument, "no buffer is given. Fix: name one");
-  if (auto ok = buffer->check_owner(*device.backend); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(buffer->check_owner(*device.backend));
   return buffer->region(offset, bytes);
 }
 
@@ -29,9 +30,8 @@ Result<Region> region_of(const DeviceState& device, const Buffer* buffer, uint64
 Result<void> submit(DeviceState& device, const device::Step& step) {
   device::Submission submission;
   submission.steps = {&step, 1};
-  const auto ticket = device.backend->submit(submission);
-  if (!ticket) return std::unexpected(ticket.error());
-  const auto done = device.backend->wait(*ticket);
+  VYRE_TRY_ASSIGN(const auto ticket, device.backend->submit(submission));
+  const auto done = device.backend->wait(ticket);
   return done ? Result<void>() : std::unexpected(done.error());
 }
 
@@ -40,7 +40,7 @@ Result<void> submit(DeviceState& device, const device::Step& step) {
 template <class Work>
 std::invoke_result_t<Work> in_turn(DeviceState& device, std::string_view what, Work&& work) {
   return enter(*device.backend, {what}, [&]() -> std::invoke_result_t<Work> {
-    if (auto ok = device.check_usable(); !ok) return std::unexpected(std::move(ok.error()));
+    VYRE_TRY(device.check_usable());
     const Queue::Turn turn(device.queues[0]);
     device.queues[0].finish_started();
     return std::forward<Work>(work)();
@@ -54,7 +54,7 @@ namespace {
 Result<Buffer> allocate_for_caller(DeviceState& device, device::Allocation wanted) {
   wanted.owner = device.owner;
   return enter(*device.backend, {"allocating a buffer"}, [&]() -> Result<Buffer> {
-    if (auto ok = device.check_usable(); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(device.check_usable());
     const device::BackendInfo& info = device.backend->info();
     if (!info.capabilities.resident_buffers)
       return fail(ErrorCode::Unsupported,
@@ -71,7 +71,7 @@ Result<Buffer> Device::allocate(uint64_t bytes, device::Contents contents) const
   if (!state_) return no_device();
   auto buffer = allocate_for_caller(*state_, {.bytes = bytes, .contents = contents});
   if (buffer && state_->poison && contents == device::Contents::Uninitialised)
-    if (auto ok = fill(*buffer, *state_->poison); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(fill(*buffer, *state_->poison));
   return buffer;
 }
 
@@ -79,7 +79,7 @@ Result<Buffer> Device::upload(std::span<const std::byte> bytes) const {
   if (!state_) return no_device();
   auto buffer = allocate_for_caller(*state_, {.bytes = bytes.size(), .overwritten = true});
   if (!buffer) return buffer;
-  if (auto ok = write(*buffer, bytes); !ok) return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(write(*buffer, bytes));
   return buffer;
 }
 
@@ -95,12 +95,12 @@ Result<void> Device::write_many(std::span<const Write> writes) const {
     std::vector<Transfer> transfers;
     transfers.reserve(writes.size());
     for (const Write& write : writes) {
-      const auto region = region_of(*state_, write.buffer, write.offset, write.bytes.size());
-      if (!region) return std::unexpected(region.error());
+      VYRE_TRY_ASSIGN(const auto region,
+                      region_of(*state_, write.buffer, write.offset, write.bytes.size()));
       // The device only reads from it.
-      if (region->bytes != 0)
+      if (region.bytes != 0)
         transfers.push_back(
-            {Transfer::Direction::ToDevice, *region, const_cast<std::byte*>(write.bytes.data())});
+            {Transfer::Direction::ToDevice, region, const_cast<std::byte*>(write.bytes.data())});
     }
     if (transfers.empty()) return {};
     const TraceSpan span(state_->trace.load(), TraceCategory::Upload, "write");
@@ -111,7 +111,7 @@ Result<void> Device::write_many(std::span<const Write> writes) const {
 Result<std::vector<std::byte>> Device::read(const Buffer& buffer) const {
   return enter({"reading a buffer"}, [&]() -> Result<std::vector<std::byte>> {
     std::vector<std::byte> bytes(buffer.bytes());
-    if (auto ok = read_range(buffer, 0, bytes); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(read_range(buffer, 0, bytes));
     return bytes;
   });
 }
@@ -120,10 +120,9 @@ Result<void> Device::read_range(const Buffer& buffer, uint64_t offset,
                                 std::span<std::byte> to) const {
   if (!state_) return no_device();
   return in_turn(*state_, "reading a buffer", [&]() -> Result<void> {
-    const auto region = region_of(*state_, &buffer, offset, to.size());
-    if (!region) return std::unexpected(region.error());
+    VYRE_TRY_ASSIGN(const auto region, region_of(*state_, &buffer, offset, to.size()));
     if (to.empty()) return {};
-    const Transfer transfer{Transfer::Direction::ToHost, *region, to.data()};
+    const Transfer transfer{Transfer::Direction::ToHost, region, to.data()};
     const TraceSpan span(state_->trace.load(), TraceCategory::Readback, "read");
     return state_->backend->transfer({&transfer, 1});
   });
@@ -160,9 +159,8 @@ Result<std::vector<std::vector<std::byte>>> read_merged(DeviceState& device,
                                                         std::span<const ReadRange> ranges) {
   std::vector<Region> regions;
   for (const ReadRange& range : ranges) {
-    const auto region = region_of(device, range.buffer, range.offset, range.bytes);
-    if (!region) return std::unexpected(region.error());
-    regions.push_back(*region);
+    VYRE_TRY_ASSIGN(const auto region, region_of(device, range.buffer, range.offset, range.bytes));
+    regions.push_back(region);
   }
   std::vector<Merging> merged = merge_regions(regions);
   std::vector<Transfer> transfers;
@@ -172,7 +170,7 @@ Result<std::vector<std::vector<std::byte>>> read_merged(DeviceState& device,
   }
   if (!transfers.empty()) {
     const TraceSpan span(device.trace.load(), TraceCategory::Readback, "read ranges");
-    if (auto ok = device.backend->transfer(transfers); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(device.backend->transfer(transfers));
   }
   std::vector<std::vector<std::byte>> results;
   for (const Region& r : regions) {
@@ -201,25 +199,22 @@ Result<std::vector<std::vector<std::byte>>> Device::read_ranges(
 Result<void> Device::fill(const Buffer& buffer, std::byte value) const {
   if (!state_) return no_device();
   return in_turn(*state_, "filling a buffer", [&]() -> Result<void> {
-    const auto region = region_of(*state_, &buffer, 0, buffer.bytes());
-    if (!region) return std::unexpected(region.error());
-    if (region->bytes == 0) return {};
-    return submit(*state_, device::Fill{*region, value});
+    VYRE_TRY_ASSIGN(const auto region, region_of(*state_, &buffer, 0, buffer.bytes()));
+    if (region.bytes == 0) return {};
+    return submit(*state_, device::Fill{region, value});
   });
 }
 
 Result<void> Device::copy(const Buffer& from, const Buffer& to) const {
   if (!state_) return no_device();
   return in_turn(*state_, "copying a buffer", [&]() -> Result<void> {
-    const auto source = region_of(*state_, &from, 0, from.bytes());
-    if (!source) return std::unexpected(source.error());
-    const auto target = region_of(*state_, &to, 0, from.bytes());
-    if (!target) return std::unexpected(target.error());
-    if (source->buffer == target->buffer)
+    VYRE_TRY_ASSIGN(const auto source, region_of(*state_, &from, 0, from.bytes()));
+    VYRE_TRY_ASSIGN(const auto target, region_of(*state_, &to, 0, from.bytes()));
+    if (source.buffer == target.buffer)
       return fail(ErrorCode::InvalidArgument,
                   "a buffer is copied to itself. Fix: leave the copy out, or use two buffers");
-    if (source->bytes == 0) return {};
-    return submit(*state_, device::Copy{*target, *source});
+    if (source.bytes == 0) return {};
+    return submit(*state_, device::Copy{target, source});
   });
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/errors.hpp"
 #include "base/fork.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
@@ -109,9 +110,8 @@ namespace {
 
 Result<void> take_poison(DeviceOptions& options) {
   if (options.poison) return {};
-  auto asked = poison_of_environment();
-  if (!asked) return std::unexpected(std::move(asked.error()));
-  options.poison = *asked;
+  VYRE_TRY_ASSIGN(auto asked, poison_of_environment());
+  options.poison = asked;
   return {};
 }
 
@@ -119,17 +119,16 @@ Result<void> take_poison(DeviceOptions& options) {
 
 Result<Device> Device::open(std::string_view id, DeviceOptions options) {
   return enter({"opening device", id}, [&]() -> Result<Device> {
-    if (auto ok = take_poison(options); !ok) return std::unexpected(ok.error());
-    auto backend = device::registry().acquire(id);
-    if (!backend) return std::unexpected(backend.error());
-    return over(std::move(*backend), std::move(options));
+    VYRE_TRY(take_poison(options));
+    VYRE_TRY_ASSIGN(auto backend, device::registry().acquire(id));
+    return over(std::move(backend), std::move(options));
   });
 }
 
 Result<Device> Device::open_preferred(const device::SelectionPolicy& policy, DeviceOptions options,
                                       device::Selection* selection) {
   return enter({"opening a device"}, [&]() -> Result<Device> {
-    if (auto ok = take_poison(options); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(take_poison(options));
     TraceSpan span(options.trace, TraceCategory::Select, "choose a device");
     device::Selection chosen;
     if (selection == nullptr) selection = &chosen;
@@ -219,7 +218,7 @@ Result<CompileResult> Device::compile(const ir::Program& program,
 
 Result<CompileResult> Device::compile(ir::Program&& program, const DispatchConfig& config) const {
   if (!state_) return no_device();
-  if (auto ok = state_->check_usable(); !ok) return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(state_->check_usable());
   return enter({"checking a program"}, [&]() -> Result<CompileResult> {
     const StopScope stop(stop_condition(config, std::chrono::steady_clock::now()));
     TraceSpan span(state_->trace.load(), TraceCategory::Check, program.name);
@@ -250,14 +249,13 @@ Result<CompileResult> Device::compile(std::shared_ptr<const check::CheckedProgra
 Result<CompileResult> Device::compile_source(pipeline::Source source,
                                              const DispatchConfig& config) const {
   DeviceState& device = *state_;
-  if (auto ok = device.check_usable(); !ok) return std::unexpected(ok.error());
-  if (auto ok = check_config(config); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(device.check_usable());
+  VYRE_TRY(check_config(config));
   const StopScope stop(stop_condition(config, std::chrono::steady_clock::now()));
   const device::BackendInfo& info = device.backend->info();
   const check::CheckedProgram& program = *source.program;
-  if (auto ok = pipeline::check_device_limits(program, config.workgroup, info); !ok)
-    return std::unexpected(ok.error());
-  if (auto ok = check_forced(config, info); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(pipeline::check_device_limits(program, config.workgroup, info));
+  VYRE_TRY(check_forced(config, info));
   if (plan::contains_grid_barrier(program) && !info.capabilities.cooperative_grid_barrier &&
       !info.capabilities.host_split)
     return fail(
@@ -267,23 +265,22 @@ Result<CompileResult> Device::compile_source(pipeline::Source source,
                     program.program.name, info.id));
 
   auto state = std::make_shared<PipelineState>();
-  auto bindings = plan::plan_bindings(program);
-  if (!bindings) return std::unexpected(bindings.error());
-  state->bindings = std::move(*bindings);
+  VYRE_TRY_ASSIGN(auto bindings, plan::plan_bindings(program));
+  state->bindings = std::move(bindings);
   state->generation = device.backend->generation();
   const pipeline::Policy policy =
       policy_of(config, first_route(program, config, info.capabilities));
-  auto found = device.compiler.get(source, policy, device.trace.load(), compile_limits(config));
-  if (!found) return std::unexpected(found.error());
+  VYRE_TRY_ASSIGN(auto found,
+                  device.compiler.get(source, policy, device.trace.load(), compile_limits(config)));
   state->device = state_;
   state->host_reads = check::read_by_host(program);
   state->source = std::move(source);
   state->config = config;
-  state->id = fmt::format("{}:{}", info.id, found->variant->key.combined().hex().substr(0, 32));
-  state->compile_hit = found->hit;
-  state->variants.push_back(std::move(found->variant));
+  state->id = fmt::format("{}:{}", info.id, found.variant->key.combined().hex().substr(0, 32));
+  state->compile_hit = found.hit;
+  state->variants.push_back(std::move(found.variant));
   CompileResult result;
-  result.cache_hit = found->hit;
+  result.cache_hit = found.hit;
   result.pipeline = Pipeline(std::move(state));
   result.manifest = result.pipeline.manifest();
   return result;
@@ -292,9 +289,8 @@ Result<CompileResult> Device::compile_source(pipeline::Source source,
 Result<Prewarmed> Device::prewarm(std::shared_ptr<const check::CheckedProgram> program,
                                   const DispatchConfig& config) const {
   return enter({"compiling a program"}, [&]() -> Result<Prewarmed> {
-    auto compiled = compile(std::move(program), config);
-    if (!compiled) return std::unexpected(compiled.error());
-    return Prewarmed{compiled->pipeline.id(), compiled->cache_hit, std::move(compiled->manifest)};
+    VYRE_TRY_ASSIGN(auto compiled, compile(std::move(program), config));
+    return Prewarmed{compiled.pipeline.id(), compiled.cache_hit, std::move(compiled.manifest)};
   });
 }
 
@@ -314,16 +310,14 @@ Result<void> Device::prepare() const {
 }
 
 Result<void> Device::echo() const {
-  if (auto ok = state_->check_usable(); !ok) return ok;
+  VYRE_TRY(state_->check_usable());
   // A buffer of a few bytes there and back.
   constexpr std::array<std::byte, 4> kSent = {std::byte{1}, std::byte{2}, std::byte{3},
                                               std::byte{4}};
   if (!info().capabilities.resident_buffers) return {};
-  auto buffer = upload(kSent);
-  if (!buffer) return std::unexpected(buffer.error());
-  const auto back = read(*buffer);
-  if (!back) return std::unexpected(back.error());
-  if (std::ranges::equal(*back, kSent)) return {};
+  VYRE_TRY_ASSIGN(auto buffer, upload(kSent));
+  VYRE_TRY_ASSIGN(const auto back, read(buffer));
+  if (std::ranges::equal(back, kSent)) return {};
   return fail(ErrorCode::DispatchFailed,
               fmt::format("device `{}` does not give back the bytes it was given. Fix: check the "
                           "device and its driver",
@@ -332,14 +326,14 @@ Result<void> Device::echo() const {
 
 Result<void> Device::flush() const {
   if (!state_) return no_device();
-  if (auto ok = state_->backend->check_process(); !ok) return ok;
+  VYRE_TRY(state_->backend->check_process());
   for (Queue& queue : state_->queues) queue.drain();
   return enter({"flushing a device"}, [&] { return state_->check_usable(); });
 }
 
 Result<void> Device::shutdown() const {
   if (!state_) return no_device();
-  if (auto ok = state_->backend->check_process(); !ok) return ok;
+  VYRE_TRY(state_->backend->check_process());
   state_->shut_down.store(true, std::memory_order_release);
   for (Queue& queue : state_->queues) queue.drain();
   state_->compiler.clear_memory();
@@ -353,7 +347,7 @@ bool Device::is_lost() const {
 Result<void> Device::recover() const {
   if (!state_) return no_device();
   return enter(*state_->backend, {"recovering a device"}, [&]() -> Result<void> {
-    if (auto ok = state_->backend->check_process(); !ok) return ok;
+    VYRE_TRY(state_->backend->check_process());
     if (state_->shut_down.load())
       return fail(ErrorCode::PoisonedState,
                   fmt::format("device `{}` has been shut down. Fix: open it again", info().id));

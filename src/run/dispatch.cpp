@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "base/free_memory.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
@@ -40,7 +41,7 @@ Result<void> Dispatch::prepare(const Arguments& arguments) {
   }
   Workspace& w = *lease_;
   w.last.can_repeat = false;
-  if (auto ok = take_arguments(arguments); !ok) return ok;
+  VYRE_TRY(take_arguments(arguments));
   remember(arguments);
   w.wanted.grid = config_.grid;
   w.wanted.workgroup = config_.workgroup;
@@ -50,9 +51,8 @@ Result<void> Dispatch::prepare(const Arguments& arguments) {
   w.wanted.unknown_grid = false;
   if (!config_.grid_from) return shape();
   const GridFrom& from = *config_.grid_from;
-  if (auto ok = from.buffer->check_owner(*device_.backend); !ok) return ok;
-  if (auto region = from.buffer->region(from.offset, 12); !region)
-    return std::unexpected(region.error());
+  VYRE_TRY(from.buffer->check_owner(*device_.backend));
+  VYRE_TRY(from.buffer->region(from.offset, 12));
   w.uses.emplace_back(*from.buffer);
   if (!device_.backend->info().capabilities.indirect ||
       plan::contains_grid_barrier(*p_.source.program))
@@ -72,7 +72,7 @@ Result<void> Dispatch::read_grid() {
       {config_.grid_from->buffer->handle(), config_.grid_from->offset, 12},
       reinterpret_cast<std::byte*>(grid.data())};
   device_.queues[config_.queue.value_or(0)].finish_started();
-  if (auto ok = device_.backend->transfer({&transfer, 1}); !ok) return ok;
+  VYRE_TRY(device_.backend->transfer({&transfer, 1}));
   w.wanted.grid = grid;
   return shape();
 }
@@ -87,17 +87,15 @@ Result<void> Dispatch::shape() {
   if (!current) {
     w.shaped = false;
     const StopScope stop(stop_condition(config_, start_));
-    auto launch = check::resolve_launch(
-        *p_.source.program,
-        {.inputs = w.by_input, .grid = w.wanted.grid, .workgroup = w.wanted.workgroup});
-    if (!launch) return std::unexpected(launch.error());
-    w.launch = std::move(*launch);
+    VYRE_TRY_ASSIGN(auto launch,
+                    check::resolve_launch(*p_.source.program, {.inputs = w.by_input,
+                                                               .grid = w.wanted.grid,
+                                                               .workgroup = w.wanted.workgroup}));
+    w.launch = std::move(launch);
     const device::BackendInfo& info = device_.backend->info();
-    if (auto ok = pipeline::check_grid_limits(w.launch, info); !ok) return ok;
+    VYRE_TRY(pipeline::check_grid_limits(w.launch, info));
     if (w.wanted.workgroup)
-      if (auto ok = pipeline::check_device_limits(*p_.source.program, w.wanted.workgroup, info);
-          !ok)
-        return ok;
+      VYRE_TRY(pipeline::check_device_limits(*p_.source.program, w.wanted.workgroup, info));
     const Result<Route> route = choose_route();
     if (!route) return std::unexpected(route.error());
     w.route = *route;
@@ -110,10 +108,8 @@ Result<void> Dispatch::shape() {
     }
     w.variant = std::move(*found);
     if (!w.wanted.unknown_grid)
-      if (auto ok = plan::check_state(*w.variant->plan, *p_.source.program, w.launch,
-                                      config_.max_state_bytes.value_or(~uint64_t{0}));
-          !ok)
-        return ok;
+      VYRE_TRY(plan::check_state(*w.variant->plan, *p_.source.program, w.launch,
+                                 config_.max_state_bytes.value_or(~uint64_t{0})));
     w.layout = make_layout(*w.variant->plan, *p_.source.program, w.launch, w.wanted.resident,
                            w.wanted.repeated);
     if (one_pass())
@@ -139,10 +135,8 @@ Result<void> Dispatch::shape() {
     w.shape = w.wanted;
     w.shaped = true;
   } else if (config_.max_state_bytes) {
-    if (auto ok = plan::check_state(*w.variant->plan, *p_.source.program, w.launch,
-                                    *config_.max_state_bytes);
-        !ok)
-      return ok;
+    VYRE_TRY(plan::check_state(*w.variant->plan, *p_.source.program, w.launch,
+                               *config_.max_state_bytes));
   }
   // An output that stays on the device must fit there.
   for (size_t i = 0; i < w.layout.source_bytes.size(); ++i) {
@@ -243,14 +237,12 @@ Result<void> Dispatch::passes(PlanRunner& runner, Report& report) {
   report.iterations = 0;
   while (report.iterations < iterations() && !report.converged) {
     memory.take_snapshots();
-    if (auto ok = runner.pass(); !ok) return ok;
+    VYRE_TRY(runner.pass());
     ++report.iterations;
     memory.compare_snapshots();
-    const auto differs = memory.read_driver_word(DriverWords::kDiffers);
-    if (!differs) return std::unexpected(differs.error());
-    report.converged = *differs == 0;
-    if (runner.deferred())
-      if (auto ok = runner.take_reports(); !ok) return ok;
+    VYRE_TRY_ASSIGN(const auto differs, memory.read_driver_word(DriverWords::kDiffers));
+    report.converged = differs == 0;
+    if (runner.deferred()) VYRE_TRY(runner.take_reports());
   }
   return {};
 }
@@ -266,11 +258,11 @@ Result<void> Dispatch::recorded_passes(PlanRunner& runner, Report& report) {
   const uint32_t at = recorder.size();
   recorder.add(repeat);
   memory.take_snapshots();
-  if (auto ok = runner.pass(); !ok) return ok;
+  VYRE_TRY(runner.pass());
   memory.compare_snapshots();
   std::get<device::Repeat>(recorder.step(at)).body_steps = recorder.size() - at - 1;
   std::vector<uint32_t>& words = lease_->words;
-  if (auto ok = memory.read_driver_words(words); !ok) return ok;
+  VYRE_TRY(memory.read_driver_words(words));
   report.iterations = words[DriverWords::kIterations];
   report.converged = words[DriverWords::kIterations + 1] != 0;
   return {};
@@ -329,7 +321,7 @@ Result<void> Dispatch::record_work(Outputs* slots) {
   report_ = {};
   stats_ = {};
   // A recovery may have come between prepare() and the turn of this work.
-  if (auto ok = check_generation(); !ok) return ok;
+  VYRE_TRY(check_generation());
   device_.telemetry.add(TelemetryField::Dispatches);
   if (host_input_bytes_ != 0) device_.telemetry.add(TelemetryField::InputBytes, host_input_bytes_);
   if (repeats_) return record_again(slots);
@@ -380,7 +372,7 @@ Result<Report> Dispatch::take(Result<void> done) {
 }
 
 Result<Report> Dispatch::run(Outputs* slots) {
-  if (auto ok = record_work(slots); !ok) return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(record_work(slots));
   Recorder& recorder = lease_->recorder;
   return take(repeats_ ? recorder.flush_again(submit_options()) : recorder.flush());
 }
@@ -393,7 +385,7 @@ bool Dispatch::can_start() const {
 }
 
 Result<void> Dispatch::start(Outputs* slots) {
-  if (auto ok = record_work(slots); !ok) return ok;
+  VYRE_TRY(record_work(slots));
   Recorder& recorder = lease_->recorder;
   auto started = repeats_ ? recorder.start_again(submit_options()) : recorder.start();
   if (started) return started;

@@ -4,17 +4,10 @@
 #include <expected>
 #include <string>
 
+#include "base/errors.hpp"
 #include "vyre/base/result.hpp"
 
 namespace vyre::run {
-
-inline std::unexpected<Error> fail(ErrorCode code, std::string message, Position at = {}) {
-  return std::unexpected(Error{.code = code,
-                               .message = std::move(message),
-                               .context = {},
-                               .at = std::move(at),
-                               .diagnostics = {}});
-}
 
 // A handle that was only default-constructed or moved from.
 inline std::unexpected<Error> no_device() {

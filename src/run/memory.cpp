@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/errors.hpp"
 
 namespace vyre::run {
 
@@ -351,7 +352,7 @@ Result<void> Memory::read_driver_words(std::vector<uint32_t>& words) {
   Place& place = places_[words_place()];
   words.resize(place.region.bytes / 4);
   if (setup_.at_host) {
-    if (auto ok = recorder_->flush(); !ok) return ok;
+    VYRE_TRY(recorder_->flush());
     std::memcpy(words.data(), own(place).data(), place.region.bytes);
     return {};
   }
@@ -363,26 +364,26 @@ Result<void> Memory::read_driver_words(std::vector<uint32_t>& words) {
 Result<uint32_t> Memory::read_driver_word(uint32_t word) {
   Place& place = places_[words_place()];
   if (setup_.at_host) {
-    if (auto ok = recorder_->flush(); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(recorder_->flush());
     return word_in(own(place), word);
   }
   uint32_t value = 0;
   recorder_->add(Transfer{Transfer::Direction::ToHost,
                           {place.region.buffer, place.region.offset + 4 * uint64_t{word}, 4},
                           reinterpret_cast<std::byte*>(&value)});
-  if (auto ok = recorder_->flush(); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(recorder_->flush());
   return value;
 }
 
 Result<std::span<std::byte>> Memory::fetch(Place& place) {
   if (setup_.at_host) {
-    if (auto ok = recorder_->flush(); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(recorder_->flush());
     return own(place);
   }
   place.home.resize(place.region.bytes);
   if (!place.home.empty())
     recorder_->add(Transfer{Transfer::Direction::ToHost, place.region, place.home.data()});
-  if (auto ok = recorder_->flush(); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(recorder_->flush());
   return std::span(place.home);
 }
 

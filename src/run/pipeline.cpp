@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "base/fork.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
@@ -102,10 +103,9 @@ Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slot
                                        const DispatchConfig& over) const {
   if (!state_) return no_pipeline();
   return enter(*state_->device->backend, dispatching(program()), [&]() -> Result<Report> {
-    if (auto ok = state_->device->backend->check_process(); !ok)
-      return std::unexpected(std::move(ok.error()));
+    VYRE_TRY(state_->device->backend->check_process());
     const Merged config(state_->config, over);
-    if (auto ok = config.check(); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(config.check());
     const auto start = std::chrono::steady_clock::now();
     Queue& queue = state_->device->queues[(*config).queue.value_or(0)];
     const Queue::Patience patience = patience_of(*config, start);
@@ -113,7 +113,7 @@ Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slot
     if (!turn.is_taken() || (patience.is_limited() && !queue.finish_started(patience)))
       return queued_too_long(patience);
     Dispatch dispatch(*state_, *config, start);
-    if (auto ok = dispatch.prepare(arguments); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(dispatch.prepare(arguments));
     return dispatch.run(&slots);
   });
 }
@@ -121,9 +121,8 @@ Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slot
 Result<DispatchResult> Pipeline::dispatch(const Arguments& arguments,
                                           const DispatchConfig& over) const {
   DispatchResult result;
-  auto report = dispatch_into(arguments, result.outputs, over);
-  if (!report) return std::unexpected(std::move(report.error()));
-  result.report = std::move(*report);
+  VYRE_TRY_ASSIGN(auto report, dispatch_into(arguments, result.outputs, over));
+  result.report = std::move(report);
   return result;
 }
 
@@ -275,13 +274,12 @@ Result<Pending> Pipeline::dispatch_async(const Arguments& arguments,
 
 Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
                                const Arguments& arguments, const DispatchConfig& over) {
-  if (auto ok = pipeline->device->backend->check_process(); !ok)
-    return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(pipeline->device->backend->check_process());
   auto state = std::make_shared<PendingState>();
   state->pipeline = pipeline;
   state->program = pipeline->source.program;
   state->config = merge(pipeline->config, over);
-  if (auto ok = check_config(state->config); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(check_config(state->config));
   // The caller's bytes may be gone before the work begins.
   std::vector<Argument> inputs;
   state->inputs.reserve(arguments.inputs.size());
@@ -295,8 +293,7 @@ Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
   }
   if (!state->config.cancel) state->config.cancel = &state->cancelled;
   state->dispatch.emplace(*pipeline, state->config);
-  if (auto ok = state->dispatch->prepare({.inputs = inputs, .outputs = arguments.outputs}); !ok)
-    return std::unexpected(ok.error());
+  VYRE_TRY(state->dispatch->prepare({.inputs = inputs, .outputs = arguments.outputs}));
   Queue& queue = state->queue();
   if (state->dispatch->can_start() && queue.can_start()) {
     const Queue::Turn turn(queue);
@@ -342,9 +339,8 @@ Result<Report> Pending::wait_into(Outputs& slots, Deadline deadline) {
 
 Result<DispatchResult> Pending::wait(Deadline deadline) {
   DispatchResult result;
-  auto report = wait_into(result.outputs, deadline);
-  if (!report) return std::unexpected(std::move(report.error()));
-  result.report = std::move(*report);
+  VYRE_TRY_ASSIGN(auto report, wait_into(result.outputs, deadline));
+  result.report = std::move(report);
   return result;
 }
 

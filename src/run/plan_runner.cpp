@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "base/match.hpp"
 #include "run/errors.hpp"
 #include "vyre/oracle/oracle.hpp"
@@ -72,12 +73,12 @@ Result<void> PlanRunner::pass() {
     for (uint32_t axis = 0; axis < 3; ++axis)
       m_.set_hidden_word(*grid, axis, s_.launch->grid[axis]);
   if (s_.record_loops && decides_) {
-    if (auto ok = record(plan_.steps); !ok) return ok;
+    VYRE_TRY(record(plan_.steps));
     if (deferred()) return {};
-    if (auto ok = m_.flush(); !ok) return ok;
+    VYRE_TRY(m_.flush());
     // Exits have left out whatever would have followed, so the words are fetched on their own.
     if (may_end_early_) {
-      if (auto ok = m_.refresh(); !ok) return ok;
+      VYRE_TRY(m_.refresh());
       looked_ = true;
       if (check_stop() == Signal::Stop) return std::unexpected(std::move(*error_));
     }
@@ -85,7 +86,7 @@ Result<void> PlanRunner::pass() {
   }
   const Signal signal = steps(plan_.steps);
   if (signal != Signal::Stop && !plan_.whole && can_stop()) {
-    if (auto ok = look(); !ok) return ok;
+    VYRE_TRY(look());
     if (check_stop() == Signal::Stop) return std::unexpected(std::move(*error_));
   }
   if (signal == Signal::Stop) return std::unexpected(std::move(*error_));
@@ -108,7 +109,7 @@ Result<void> PlanRunner::take_reports() {
     return {};
   }
   if (!s_.record_loops || plan_.fixpoints.empty() || !decides_) return {};
-  if (auto ok = m_.read_driver_words(words_); !ok) return ok;
+  VYRE_TRY(m_.read_driver_words(words_));
   for (uint32_t i = 0; i < plan_.fixpoints.size(); ++i)
     if (words_[DriverWords::total(i)] != 0)
       report_.fixpoints.push_back(
@@ -123,13 +124,13 @@ PlanRunner::Signal PlanRunner::fail(Error error) {
 
 Result<void> PlanRunner::look() {
   if (looked_) return {};
-  if (auto ok = m_.refresh(); !ok) return ok;
+  VYRE_TRY(m_.refresh());
   looked_ = true;
   return {};
 }
 
 Result<uint32_t> PlanRunner::frame(uint32_t word) {
-  if (auto ok = look(); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(look());
   return m_.frame(word);
 }
 
@@ -199,9 +200,9 @@ PlanRunner::Signal PlanRunner::step(const Step& step) {
         return collective(x);
       },
       [&](const CopyStep&) {
-        return fail(run::fail(ErrorCode::Internal,
-                              "a plan of the grid holds a copy of a workgroup. Fix: report this "
-                              "program as a bug")
+        return fail(vyre::fail(ErrorCode::Internal,
+                               "a plan of the grid holds a copy of a workgroup. Fix: report this "
+                               "program as a bug")
                         .error());
       });
 }
@@ -335,10 +336,9 @@ Result<std::vector<uint32_t>> PlanRunner::report_words(Hidden::Kind kind) {
   std::vector<uint32_t> words;
   const auto row = plan_.find_hidden(kind);
   if (!row) return words;
-  const auto bytes = m_.fetch_hidden(*row);
-  if (!bytes) return std::unexpected(bytes.error());
-  words.resize(bytes->size() / 4);
-  std::memcpy(words.data(), bytes->data(), words.size() * 4);
+  VYRE_TRY_ASSIGN(const auto bytes, m_.fetch_hidden(*row));
+  words.resize(bytes.size() / 4);
+  std::memcpy(words.data(), bytes.data(), words.size() * 4);
   return words;
 }
 

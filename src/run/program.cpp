@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "ir/binary_format.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
@@ -73,9 +74,8 @@ Result<check::CheckedProgram> load_checked(const std::filesystem::path& path,
                               path.string(), std::strerror(errno)));
     const auto encoded = std::as_bytes(std::span(bytes));
     if (!ir::looks_encoded(encoded)) return parse_checked(bytes, path.string());
-    auto program = ir::decode(encoded);
-    if (!program) return std::unexpected(std::move(program.error()));
-    return check::check_valid(std::move(*program));
+    VYRE_TRY_ASSIGN(auto program, ir::decode(encoded));
+    return check::check_valid(std::move(program));
   });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan's loops and branches as steps of the device.
+#include "base/errors.hpp"
 #include "base/match.hpp"
 #include "run/plan_runner.hpp"
 
@@ -25,9 +26,9 @@ Result<void> PlanRunner::record(const Steps& list) {
           const uint32_t row = *plan_.find_hidden(Hidden::Kind::Frame);
           const uint32_t at = recorder_.size();
           recorder_.add(device::Branch{0, 0, m_.hidden_word(row, x.word)});
-          if (auto ok = record(x.then_steps); !ok) return ok;
+          VYRE_TRY(record(x.then_steps));
           const uint32_t then_end = recorder_.size();
-          if (auto ok = record(x.else_steps); !ok) return ok;
+          VYRE_TRY(record(x.else_steps));
           auto& branch = std::get<device::Branch>(recorder_.step(at));
           branch.then_steps = then_end - at - 1;
           branch.else_steps = recorder_.size() - then_end;
@@ -37,9 +38,9 @@ Result<void> PlanRunner::record(const Steps& list) {
           const uint32_t row = *plan_.find_hidden(Hidden::Kind::Frame);
           const uint32_t at = recorder_.size();
           recorder_.add(device::While{0, 0, m_.hidden_word(row, x.word)});
-          if (auto ok = record(x.condition); !ok) return ok;
+          VYRE_TRY(record(x.condition));
           const uint32_t condition_end = recorder_.size();
-          if (auto ok = record(x.body); !ok) return ok;
+          VYRE_TRY(record(x.body));
           auto& loop = std::get<device::While>(recorder_.step(at));
           loop.condition_steps = condition_end - at - 1;
           loop.body_steps = recorder_.size() - condition_end;
@@ -56,7 +57,7 @@ Result<void> PlanRunner::record(const Steps& list) {
 
 Result<void> PlanRunner::record_launch(uint32_t index) {
   const Segment& segment = plan_.segments[index];
-  if (auto ok = add_launch(index); !ok) return ok;
+  VYRE_TRY(add_launch(index));
   if (segment.barriers_inside && can_stop()) exit_if(ControlWords::kStopped, false, 0);
   if (segment.ends_phase && can_stop()) exit_if(ControlWords::kStop, false, kNoLane);
   if (segment.tells_live) exit_if(ControlWords::kLive, true, 0);
@@ -81,7 +82,7 @@ Result<void> PlanRunner::record_fixpoint(const FixpointStep& x) {
   for (const FixpointBuffer& b : info.buffers)
     if (b.snapshot) m_.take_snapshot(*b.snapshot, b.buffer);
   m_.set_hidden_word(control, changed, 0);
-  if (auto ok = record(x.body); !ok) return ok;
+  VYRE_TRY(record(x.body));
   for (const FixpointBuffer& b : info.buffers)
     if (b.snapshot) m_.compare_snapshot(*b.snapshot, b.buffer, changed);
   std::get<device::Repeat>(recorder_.step(at)).body_steps = recorder_.size() - at - 1;

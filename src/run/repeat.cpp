@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/errors.hpp"
 #include "run/state.hpp"
 
 namespace vyre::run {
@@ -144,7 +145,7 @@ void Dispatch::rebind(Outputs& slots) {
 
 Result<void> Dispatch::record_again(Outputs* slots) {
   Outputs& to = slots != nullptr ? *slots : unwanted_;
-  if (auto ok = check_growth(to); !ok) return ok;
+  VYRE_TRY(check_growth(to));
   const OutputStats stats = prepare_outputs(to, lease_->output_bytes);
   if (slots != nullptr) stats_ = stats;
   rebind(to);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
 
@@ -28,9 +29,8 @@ Result<Route> Dispatch::choose_route() {
   }
   if (can.cooperative_grid_barrier) {
     // How many workgroups fit is known of loaded code only.
-    const auto loaded = variant(request.checked ? Route::Virtual : Route::Native);
-    if (!loaded) return std::unexpected(loaded.error());
-    request.resident_workgroups = (*loaded)->max_resident_groups();
+    VYRE_TRY_ASSIGN(const auto loaded, variant(request.checked ? Route::Virtual : Route::Native));
+    request.resident_workgroups = loaded->max_resident_groups();
   }
   auto choice = plan::choose_route(checked, lease_->launch, request);
   if (!choice) {
@@ -76,9 +76,8 @@ Result<bool> Dispatch::folds_well() {
   if (info.kind != device::Kind::Gpu ||
       lease_->launch.workgroups() <= kFewPerUnit * info.profile.compute_units)
     return false;
-  const auto found = folding();
-  if (!found) return std::unexpected(found.error());
-  return found->well;
+  VYRE_TRY_ASSIGN(const auto found, folding());
+  return found.well;
 }
 
 // Whether all segments can be launched: the device has code for each, also for those in which lanes
@@ -132,9 +131,8 @@ pipeline::Policy Dispatch::fold() const {
 Result<std::shared_ptr<const pipeline::Variant>> Dispatch::variant(Route route) {
   if (route != Route::Virtual || lease_->wanted.checked || lease_->wanted.unknown_grid)
     return variant(policy_of(config_, route));
-  const auto found = folding();
-  if (!found) return std::unexpected(found.error());
-  return variant(found->policy);
+  VYRE_TRY_ASSIGN(const auto found, folding());
+  return variant(found.policy);
 }
 
 Result<std::shared_ptr<const pipeline::Variant>> Dispatch::variant(const pipeline::Policy& policy) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
@@ -112,7 +113,7 @@ class Sequence {
         if (!ran) return std::unexpected(of_item(std::move(ran.error()), i));
         report.launches += ran->launches;
         report.submissions += list_[i].dispatch->workspace().recorder.submissions();
-        if (auto ok = times.add(ran->timings); !ok) return std::unexpected(ok.error());
+        VYRE_TRY(times.add(ran->timings));
       }
     }
     report.timings = times.times;
@@ -132,8 +133,8 @@ class Sequence {
     if (timeout) options.deadline = start + *timeout;
     recorder_.begin(*device_.backend, options);
     for (Item& item : list_) item.dispatch->record_inputs(recorder_);
-    if (auto ok = record_repeats(); !ok) return std::unexpected(std::move(ok.error()));
-    if (auto ok = flush(); !ok) return std::unexpected(std::move(ok.error()));
+    VYRE_TRY(record_repeats());
+    VYRE_TRY(flush());
     SequenceReport report;
     report.launches = recorder_.launches();
     report.submissions = recorder_.submissions();
@@ -151,14 +152,13 @@ class Sequence {
       device::Repeat repeat;
       repeat.most = repeats_;
       recorder_.add(repeat);
-      if (auto ok = record_items(); !ok) return ok;
+      VYRE_TRY(record_items());
       std::get<device::Repeat>(recorder_.step(at)).body_steps = recorder_.size() - at - 1;
       return {};
     }
     for (uint32_t n = 0; n < repeats_; ++n) {
-      if (auto ok = record_items(); !ok) return ok;
-      if (recorder_.size() > kMostSteps)
-        if (auto ok = flush(); !ok) return ok;
+      VYRE_TRY(record_items());
+      if (recorder_.size() > kMostSteps) VYRE_TRY(flush());
     }
     return {};
   }
@@ -167,7 +167,7 @@ class Sequence {
     Report unused;
     for (size_t i = 0; i < list_.size(); ++i) {
       marks_.push_back({recorder_.size(), i});
-      if (auto ok = list_[i].dispatch->record_pass(recorder_, unused); !ok) return ok;
+      VYRE_TRY(list_[i].dispatch->record_pass(recorder_, unused));
     }
     return {};
   }
@@ -205,21 +205,20 @@ Result<SequenceReport> Device::run_sequence(std::span<const SequenceItem> items,
   DeviceState& device = *state_;
   const Doing doing{"running a sequence"};
   return enter(*device.backend, doing, [&]() -> Result<SequenceReport> {
-    if (auto ok = device.check_usable(); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(device.check_usable());
     Result<SequenceReport> report;
     {
       std::vector<std::shared_ptr<PipelineState>> pipelines;
       for (const SequenceItem& item : items) pipelines.push_back(item.pipeline.state_);
       const Queue::Turn turn(device.queues[0]);
       Sequence sequence(device, items, repeats);
-      if (auto ok = sequence.prepare(pipelines); !ok) return std::unexpected(ok.error());
+      VYRE_TRY(sequence.prepare(pipelines));
       report = sequence.run(start);
       if (!report) return report;
     }
     if (results != nullptr) {
-      auto read = read_ranges(ranges);
-      if (!read) return std::unexpected(read.error());
-      *results = std::move(*read);
+      VYRE_TRY_ASSIGN(auto read, read_ranges(ranges));
+      *results = std::move(read);
     }
     report->wall_ns = static_cast<uint64_t>(
         std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());

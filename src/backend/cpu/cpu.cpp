@@ -11,6 +11,7 @@
 #include "backend/cpu/processor.hpp"
 #include "backend/cpu/run.hpp"
 #include "backend/cpu/topology.hpp"
+#include "base/errors.hpp"
 #include "base/sanitizers.hpp"
 #include "device/host_steps.hpp"
 #include "device/kernel.hpp"
@@ -21,10 +22,6 @@ using namespace device;
 using namespace cpu;
 
 namespace {
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
 
 uint64_t memory_limit(const CpuOptions& options) {
   return options.memory_limit != 0 ? options.memory_limit : available_memory() / 5 * 4;
@@ -76,12 +73,11 @@ Result<void> Cpu::do_transfer(std::span<const Transfer> transfers) {
 }
 
 Result<Backend::Loaded> Cpu::do_load(const Artifact& artifact) {
-  auto code = load_kernels(artifact);
-  if (!code) return std::unexpected(std::move(code.error()));
+  VYRE_TRY_ASSIGN(auto code, load_kernels(artifact));
   Loaded loaded{.handle = parts_.memory.new_handle(),
                 .max_resident_groups = std::vector<uint64_t>(artifact.entries.size(), ~uint64_t{0}),
                 .native = {}};
-  parts_.code.add(loaded.handle, std::move(*code));
+  parts_.code.add(loaded.handle, std::move(code));
   return loaded;
 }
 

@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/errors.hpp"
+
 namespace vyre::backend::cpu {
 
 namespace {
@@ -79,7 +81,7 @@ class ObjectLoader {
          {&ObjectLoader::read_sections, &ObjectLoader::read_symbols,
           &ObjectLoader::read_relocations, &ObjectLoader::map, &ObjectLoader::place_symbols,
           &ObjectLoader::relocate, &ObjectLoader::protect})
-      if (auto ok = (this->*step)(); !ok) return std::unexpected(std::move(ok.error()));
+      VYRE_TRY((this->*step)());
     return std::move(object_);
   }
 
@@ -193,8 +195,7 @@ class ObjectLoader {
           h.sh_link != symbol_section_ || target.header.sh_type == SHT_NOBITS)
         return fail("section {} is no table of relocations", i);
       for (uint64_t at = 0; at < h.sh_size; at += sizeof(Elf64_Rela))
-        if (auto ok = read_relocation(h.sh_info, read<Elf64_Rela>(h.sh_offset + at)); !ok)
-          return ok;
+        VYRE_TRY(read_relocation(h.sh_info, read<Elf64_Rela>(h.sh_offset + at)));
     }
     return {};
   }

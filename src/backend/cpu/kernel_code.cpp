@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
+
 namespace vyre::backend::cpu {
 
 using device::Entry;
@@ -47,18 +49,16 @@ Result<Kernel> kernel_of(const LoadedObject& object, const Entry& entry, size_t 
 }  // namespace
 
 Result<KernelCode> load_kernels(const device::Artifact& artifact) {
-  auto object = LoadedObject::load(artifact.code);
-  if (!object) return std::unexpected(std::move(object.error()));
-  KernelCode code{.object = std::move(*object), .kernels = {}};
+  VYRE_TRY_ASSIGN(auto object, LoadedObject::load(artifact.code));
+  KernelCode code{.object = std::move(object), .kernels = {}};
   const auto infos = code.object.symbol("vyre_info");
   for (size_t i = 0; i < artifact.entries.size(); ++i) {
     if (!infos || infos->bytes / sizeof(KernelInfo) <= i)
       return failed(artifact.entries[i], fmt::format("has no vyre_info for entry {}", i));
     KernelInfo info;
     std::memcpy(&info, infos->address + i * sizeof(KernelInfo), sizeof(KernelInfo));
-    auto kernel = kernel_of(code.object, artifact.entries[i], i, info);
-    if (!kernel) return std::unexpected(std::move(kernel.error()));
-    code.kernels.push_back(std::move(*kernel));
+    VYRE_TRY_ASSIGN(auto kernel, kernel_of(code.object, artifact.entries[i], i, info));
+    code.kernels.push_back(std::move(kernel));
   }
   return code;
 }

@@ -8,18 +8,11 @@
 #include <fmt/format.h>
 
 #include "backend/cpu/bulk.hpp"
+#include "base/errors.hpp"
 
 namespace vyre::backend::cpu {
 
 using namespace device;
-
-namespace {
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
-
-}  // namespace
 
 Parts::Parts(Pool::Options pool_options, HostMemory::Options memory_options, uint64_t kept_bytes,
              bool exact_blocks)
@@ -72,10 +65,9 @@ bool Run::differ(std::span<const std::byte> a, std::span<const std::byte> b) {
 }
 
 Result<Timings> Run::launch(const Launch& launch, const Axes& grid, Completion& completion) {
-  const auto prepared = prepare(launch, grid);
-  if (!prepared) return std::unexpected(prepared.error());
+  VYRE_TRY_ASSIGN(const auto prepared, prepare(launch, grid));
   std::optional<Error> failed;
-  run(**prepared, completion, failed);
+  run(*prepared, completion, failed);
   if (failed) return std::unexpected(std::move(*failed));
   return Timings{.device_ns = 0};  // see device_ns()
 }
@@ -175,12 +167,11 @@ Result<const PreparedLaunch*> Run::prepare(const Launch& launch, const Axes& gri
                                                launch.entry, launch.pipeline.value)));
   const Kernel& kernel = code->kernels[launch.entry];
   const uint64_t groups = uint64_t{grid[0]} * grid[1] * grid[2];
-  const auto args = bind(kernel, launch, grid, groups);
-  if (!args) return std::unexpected(args.error());
+  VYRE_TRY_ASSIGN(const auto args, bind(kernel, launch, grid, groups));
   const uint64_t lanes = uint64_t{launch.workgroup[0]} * launch.workgroup[1] * launch.workgroup[2];
   const auto step = static_cast<uint32_t>(step_ - submission_.steps.data());
   PreparedLaunch& prepared = prepared_[step % kPrepared];
-  prepared = PreparedLaunch(kernel, *args, groups, lanes);
+  prepared = PreparedLaunch(kernel, args, groups, lanes);
   prepared_steps_[step % kPrepared] = launch.grid_from ? kNoStep : step;
   return &prepared;
 }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "device/gpu_kernel.hpp"
 
 namespace vyre::backend::cuda {
@@ -232,13 +233,11 @@ Result<std::vector<std::byte>> link_code(const Gpu& gpu, const Artifact& artifac
 Result<Code> load_code(const Gpu& gpu, const Artifact& artifact,
                        std::span<const std::byte> linked) {
   const bool cached = artifact.format == Format::Cubin;
-  auto module = load_module(gpu, cached ? artifact.code : linked, cached);
-  if (!module) return std::unexpected(std::move(module.error()));
-  Code code{.module = std::move(*module), .kernels = {}};
+  VYRE_TRY_ASSIGN(auto module, load_module(gpu, cached ? artifact.code : linked, cached));
+  Code code{.module = std::move(module), .kernels = {}};
   for (size_t i = 0; i < artifact.entries.size(); ++i) {
-    auto kernel = kernel_of(gpu, code.module, artifact.entries[i], i);
-    if (!kernel) return std::unexpected(std::move(kernel.error()));
-    code.kernels.push_back(std::move(*kernel));
+    VYRE_TRY_ASSIGN(auto kernel, kernel_of(gpu, code.module, artifact.entries[i], i));
+    code.kernels.push_back(std::move(kernel));
   }
   return code;
 }
@@ -268,14 +267,12 @@ CompareKernel::CompareKernel(const Gpu& gpu)
     : gpu_(gpu), kernel_(gpu, kComparePtx, "vyre_compare") {}
 
 Result<void> CompareKernel::load() {
-  auto function = kernel_.function();
-  if (!function) return std::unexpected(std::move(function.error()));
+  VYRE_TRY(kernel_.function());
   return {};
 }
 
 Result<void> CompareKernel::launch(const CompareArgs& what, Work& work) {
-  auto function = kernel_.function();
-  if (!function) return std::unexpected(std::move(function.error()));
+  VYRE_TRY_ASSIGN(auto function, kernel_.function());
   CompareArgs args = what;
   args.vectors = args.a % kCompareVector == 0 && args.b % kCompareVector == 0
                      ? args.bytes / kCompareVector
@@ -284,7 +281,7 @@ Result<void> CompareKernel::launch(const CompareArgs& what, Work& work) {
   const auto blocks = static_cast<uint32_t>(
       std::min((turns + kCompareThreads - 1) / kCompareThreads, kCompareBlocks));
   return gpu_.check(
-      work.launch({.function = *function, .grid = {blocks, 1, 1}, .threads = kCompareThreads},
+      work.launch({.function = function, .grid = {blocks, 1, 1}, .threads = kCompareThreads},
                   std::as_bytes(std::span(&args, 1))),
       "a comparison");
 }

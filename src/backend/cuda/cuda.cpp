@@ -14,6 +14,7 @@
 #include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/gpu.hpp"
 #include "backend/cuda/run.hpp"
+#include "base/errors.hpp"
 #include "device/host_steps.hpp"
 
 namespace vyre::backend {
@@ -22,10 +23,6 @@ using namespace device;
 using namespace cuda;
 
 namespace {
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
 
 // Devices of this process that use the primary context of a GPU.
 class ContextUse {
@@ -98,10 +95,8 @@ class Cuda : public Backend {
 Result<void> Cuda::open() {
   unsigned flags = 0;
   int active = 0;
-  if (auto ok = gpu_.check(gpu_.driver.context_state(gpu_.number, &flags, &active),
-                           "looking at the context");
-      !ok)
-    return ok;
+  VYRE_TRY(gpu_.check(gpu_.driver.context_state(gpu_.number, &flags, &active),
+                      "looking at the context"));
   was_active_ = active != 0;
   if (was_active_ && still_hangs(gpu_.driver, gpu_.number)) return std::unexpected(still_runs());
   return start();
@@ -123,9 +118,9 @@ Result<void> Cuda::start() {
     return ok;
   }
   const Current current(gpu_);
-  if (auto ok = current.check(); !ok) return ok;
-  if (auto ok = parts_.memory.open(); !ok) return ok;
-  if (auto ok = parts_.flights.open(); !ok) return ok;
+  VYRE_TRY(current.check());
+  VYRE_TRY(parts_.memory.open());
+  VYRE_TRY(parts_.flights.open());
   return gpu_.check(gpu_.driver.stream_create(&transfers_, kStreamNonBlocking), "making a stream");
 }
 
@@ -159,16 +154,14 @@ Result<Cuda::Queue*> Cuda::queue_of(uint32_t number) {
   const std::scoped_lock lock(queues_mutex_);
   if (const auto found = queues_.find(number); found != queues_.end()) return found->second.get();
   auto queue = std::make_unique<Queue>();
-  if (auto ok = gpu_.check(gpu_.driver.stream_create(&queue->stream, kStreamNonBlocking),
-                           "making a stream");
-      !ok)
-    return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(
+      gpu_.check(gpu_.driver.stream_create(&queue->stream, kStreamNonBlocking), "making a stream"));
   return queues_.emplace(number, std::move(queue)).first->second.get();
 }
 
 Result<Allocated> Cuda::do_allocate(const Allocation& wanted) {
   const Current current(gpu_);
-  if (auto ok = current.check(); !ok) return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(current.check());
   auto allocated = parts_.memory.allocate(wanted);
   if (!allocated) parts_.flights.free_deferred();
   note_hang();
@@ -198,7 +191,7 @@ void Cuda::note_hang() {
 
 Result<void> Cuda::do_transfer(std::span<const Transfer> transfers) {
   const Current current(gpu_);
-  if (auto ok = current.check(); !ok) return ok;
+  VYRE_TRY(current.check());
   Result<void> done;
   for (const Transfer& t : transfers) {
     const Region& r = t.device;
@@ -225,20 +218,17 @@ Result<void> Cuda::do_transfer(std::span<const Transfer> transfers) {
 
 Result<Backend::Loaded> Cuda::do_load(const Artifact& artifact) {
   const Current current(gpu_);
-  if (auto ok = current.check(); !ok) return std::unexpected(std::move(ok.error()));
-  auto linked = link_code(gpu_, artifact);
-  if (!linked) return std::unexpected(std::move(linked.error()));
-  const auto moment = parts_.flights.exclusive();
-  if (!moment) return std::unexpected(moment.error());
-  auto code = load_code(gpu_, artifact, *linked);
-  if (!code) return std::unexpected(std::move(code.error()));
+  VYRE_TRY(current.check());
+  VYRE_TRY_ASSIGN(auto linked, link_code(gpu_, artifact));
+  VYRE_TRY_ASSIGN(const auto moment, parts_.flights.exclusive());
+  VYRE_TRY_ASSIGN(auto code, load_code(gpu_, artifact, linked));
   Loaded loaded{.handle = parts_.memory.new_handle(),
                 .max_resident_groups = {},
-                .native = std::move(*linked),
+                .native = std::move(linked),
                 .native_format = Format::Cubin};
-  for (const Kernel& kernel : code->kernels)
+  for (const Kernel& kernel : code.kernels)
     loaded.max_resident_groups.push_back(kernel.resident_groups);
-  parts_.code.add(loaded.handle, std::move(*code));
+  parts_.code.add(loaded.handle, std::move(code));
   return loaded;
 }
 
@@ -248,14 +238,13 @@ Result<void> Cuda::load_compare(const Submission& submission) {
         return std::holds_alternative<Compare>(step);
       }))
     return {};
-  const auto moment = parts_.flights.exclusive();
-  if (!moment) return std::unexpected(moment.error());
+  VYRE_TRY_ASSIGN(const auto moment, parts_.flights.exclusive());
   return parts_.compare.load();
 }
 
 Result<Ticket> Cuda::do_submit(const Submission& submission) {
   const Current current(gpu_);
-  if (auto ok = current.check(); !ok) return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(current.check());
   auto ticket = issue(submission);
   note_hang();
   return ticket;
@@ -264,37 +253,35 @@ Result<Ticket> Cuda::do_submit(const Submission& submission) {
 Result<Ticket> Cuda::issue(const Submission& submission) {
   constexpr std::chrono::milliseconds kLook{1};
   const auto begin = Clock::now();
-  if (auto ok = load_compare(submission); !ok) return std::unexpected(std::move(ok.error()));
-  auto queue = queue_of(submission.queue);
-  if (!queue) return std::unexpected(std::move(queue.error()));
-  const StreamHandle stream = (*queue)->stream;
-  auto flight = parts_.flights.begin(submission, stream);
-  if (!flight) return std::unexpected(std::move(flight.error()));
-  std::unique_lock lock((*queue)->mutex, std::defer_lock);
+  VYRE_TRY(load_compare(submission));
+  VYRE_TRY_ASSIGN(auto queue, queue_of(submission.queue));
+  const StreamHandle stream = queue->stream;
+  VYRE_TRY_ASSIGN(auto flight, parts_.flights.begin(submission, stream));
+  std::unique_lock lock(queue->mutex, std::defer_lock);
   // Who has it may lead a loop.
-  while (!lock.try_lock_for(kLook) && !parts_.flights.look_at(**flight)) {
+  while (!lock.try_lock_for(kLook) && !parts_.flights.look_at(*flight)) {
   }
   try {
     if (!lock.owns_lock())
-      (*flight)->error = parts_.flights.stopped_before(**flight);
-    else if (auto ok = parts_.flights.after(**flight, submission.after); !ok)
-      (*flight)->error = std::move(ok.error());
+      flight->error = parts_.flights.stopped_before(*flight);
+    else if (auto ok = parts_.flights.after(*flight, submission.after); !ok)
+      flight->error = std::move(ok.error());
     else
-      Run(parts_, **flight, (*queue)->pace, submission).run();
+      Run(parts_, *flight, queue->pace, submission).run();
   } catch (const std::bad_alloc&) {
-    (*flight)->error = error(ErrorCode::HostOutOfMemory,
-                             "the host has no memory left to run this dispatch. Fix: use smaller "
-                             "inputs or a smaller grid");
+    flight->error = error(ErrorCode::HostOutOfMemory,
+                          "the host has no memory left to run this dispatch. Fix: use smaller "
+                          "inputs or a smaller grid");
   }
-  const Ticket ticket = (*flight)->ticket;
-  (*flight)->completion.timings.enqueue_ns = static_cast<uint64_t>(
+  const Ticket ticket = flight->ticket;
+  flight->completion.timings.enqueue_ns = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
-  parts_.flights.submitted(**flight);
+  parts_.flights.submitted(*flight);
   // A device that is lost is told at once; what else goes wrong in the work, by wait.
-  if (gpu_.hung) return std::unexpected(parts_.flights.hung_error(**flight));
-  if ((*flight)->error && (*flight)->error->code == ErrorCode::DeviceLost) {
-    Error lost = std::move(*(*flight)->error);
-    parts_.flights.drop(**flight);
+  if (gpu_.hung) return std::unexpected(parts_.flights.hung_error(*flight));
+  if (flight->error && flight->error->code == ErrorCode::DeviceLost) {
+    Error lost = std::move(*flight->error);
+    parts_.flights.drop(*flight);
     return std::unexpected(std::move(lost));
   }
   return ticket;
@@ -302,7 +289,7 @@ Result<Ticket> Cuda::issue(const Submission& submission) {
 
 Result<Completion> Cuda::do_wait(Ticket ticket, Deadline deadline) {
   const Current current(gpu_);
-  if (auto ok = current.check(); !ok) return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(current.check());
   auto done = parts_.flights.wait(ticket, deadline);
   parts_.flights.free_deferred();
   note_hang();
@@ -367,7 +354,7 @@ Result<std::shared_ptr<Backend>> open_cuda(uint32_t index) {
   if (const Outcome got = (*driver)->device_get(&number, static_cast<int>(index)); !got.ok())
     return no(describe(**driver, got));
   auto device = std::make_shared<Cuda>(std::move(devices[index].info), **driver, number);
-  if (auto ok = device->open(); !ok) return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(device->open());
   return device;
 }
 

@@ -9,15 +9,12 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "base/fork.hpp"
 
 namespace vyre::backend::cuda {
 
 namespace {
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
 
 std::string last_problem() {
   const char* text = dlerror();

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/errors.hpp"
+
 namespace vyre::backend::cuda {
 
 using namespace device;
@@ -19,10 +21,8 @@ constexpr uint64_t kStagingAlign = 16;
 // ---- what there is for all
 
 Result<void> Flights::open() {
-  if (auto ok = gpu_.check(gpu_.driver.stream_create(&control_stream_, kStreamNonBlocking),
-                           "making a stream");
-      !ok)
-    return ok;
+  VYRE_TRY(gpu_.check(gpu_.driver.stream_create(&control_stream_, kStreamNonBlocking),
+                      "making a stream"));
   constexpr uint64_t kBytes = kAreaBytes + kMarks * kMarkBytes;
   void* zeros = nullptr;
   if (const Outcome got =
@@ -32,9 +32,7 @@ Result<void> Flights::open() {
   zeros_ = static_cast<std::byte*>(zeros);
   std::memset(zeros_, 0, kBytes);
   DeviceAddress address = 0;
-  if (auto ok = gpu_.check(gpu_.driver.host_address(&address, zeros_, 0), "finding pinned memory");
-      !ok)
-    return ok;
+  VYRE_TRY(gpu_.check(gpu_.driver.host_address(&address, zeros_, 0), "finding pinned memory"));
   marks_ = address + kAreaBytes;
   return {};
 }
@@ -167,8 +165,7 @@ Result<Flight*> Flights::begin(const Submission& submission, StreamHandle stream
   {
     std::unique_lock lock(mutex_);
     if (exclusive_ || wanting_ != 0 || gpu_.hung) [[unlikely]]
-      if (auto ok = await_entry(lock, submission); !ok)
-        return std::unexpected(std::move(ok.error()));
+      VYRE_TRY(await_entry(lock, submission));
     flight = &take(submission);
     ++issuing_;
     flight->stream = stream;
@@ -201,10 +198,8 @@ Result<void> Flights::after(Flight& flight, std::span<const Ticket> tickets) {
     const Flight* const other = find(ticket);
     if (other == nullptr) continue;
     if (other->submitted) {
-      if (auto ok = gpu_.check(gpu_.driver.stream_wait(flight.stream, other->done, 0),
-                               "waiting for other work");
-          !ok)
-        return ok;
+      VYRE_TRY(gpu_.check(gpu_.driver.stream_wait(flight.stream, other->done, 0),
+                          "waiting for other work"));
     } else if (other->end.load(std::memory_order_relaxed) != Flight::End::Over && other->error) {
       return std::unexpected(*other->error);  // nothing tells when it is over
     }
@@ -234,8 +229,7 @@ Result<void> Flights::add_area(Flight& flight) {
 Result<DeviceAddress> Flights::control(Flight& flight, const Flight::Launched& launch,
                                        bool cooperative) {
   const size_t index = flight.launches.size();
-  if (index / kAreaControls == flight.areas.size())
-    if (auto ok = add_area(flight); !ok) return std::unexpected(std::move(ok.error()));
+  if (index / kAreaControls == flight.areas.size()) VYRE_TRY(add_area(flight));
   // Whoever stops the flight later finds this control among those in use.
   const std::scoped_lock lock(mutex_);
   if (flight.end.load(std::memory_order_relaxed) != Flight::End::None) return DeviceAddress{0};
@@ -249,7 +243,7 @@ Result<void> Flights::await_cleared(Flight& flight, StreamHandle stream) {
   Outcome cleared = gpu_.driver.event_query(flight.cleared);
   if (cleared.status == status::kNotReady)
     cleared = gpu_.driver.stream_wait(stream, flight.cleared, 0);
-  if (auto ok = gpu_.check(cleared, "waiting for a control block"); !ok) return ok;
+  VYRE_TRY(gpu_.check(cleared, "waiting for a control block"));
   flight.clearing = false;
   return {};
 }
@@ -334,8 +328,7 @@ Result<std::byte*> Flights::stage(Flight& flight, uint64_t bytes) {
 }
 
 Result<bool> Flights::reach(Flight& flight, StreamHandle stream) {
-  if (auto ok = gpu_.check(gpu_.driver.event_record(flight.done, stream), "marking work"); !ok)
-    return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(gpu_.check(gpu_.driver.event_record(flight.done, stream), "marking work"));
   if (auto done = wait_for(flight.done, kNoDeadline); !done)
     return std::unexpected(gpu_.hung ? hung_error(flight) : std::move(done.error()));
   return flight.end.load(std::memory_order_acquire) == Flight::End::None;
@@ -410,8 +403,7 @@ Result<void> Flights::clear_controls(Flight& flight) {
         !ok)
       return ok;
   }
-  if (auto ok = gpu_.check(gpu_.driver.event_record(flight.cleared, control_stream_), kDoing); !ok)
-    return ok;
+  VYRE_TRY(gpu_.check(gpu_.driver.event_record(flight.cleared, control_stream_), kDoing));
   flight.clearing = true;
   return {};
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "backend/cuda/flight.hpp"
+#include "base/errors.hpp"
 #include "device/host_steps.hpp"
 
 namespace vyre::backend::cuda {
@@ -15,10 +16,6 @@ namespace vyre::backend::cuda {
 using namespace device;
 
 namespace {
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
 
 uint64_t ns_of(Clock::time_point time) {
   return static_cast<uint64_t>(
@@ -94,14 +91,13 @@ Result<Completion> Flights::finish(Flight& flight) {
   const bool stopped = flight.end.load(std::memory_order_acquire) != Flight::End::None;
   std::vector<KernelStop> stops;
   if (!flight.launches.empty() && (stopped || flight.checked)) {
-    auto read = read_stops(flight);
-    if (!read) return std::unexpected(std::move(read.error()));
-    stops = std::move(*read);
+    VYRE_TRY_ASSIGN(auto read, read_stops(flight));
+    stops = std::move(read);
   }
   if (stopped) return std::unexpected(stopped_error(flight, stops));
-  if (auto ok = take_stops(flight, stops); !ok) return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(take_stops(flight, stops));
   for (const Flight::HostCopy& copy : flight.to_host) std::memcpy(copy.to, copy.from, copy.bytes);
-  if (auto ok = take_times(flight); !ok) return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(take_times(flight));
   return std::move(flight.completion);
 }
 
@@ -121,8 +117,7 @@ Result<std::vector<KernelStop>> Flights::read_stops(const Flight& flight) {
         return std::unexpected(std::move(ok.error()));
       to += area.count;
     }
-    if (auto ok = gpu_.check(gpu_.driver.stream_synchronize(control_stream_), kDoing); !ok)
-      return std::unexpected(std::move(ok.error()));
+    VYRE_TRY(gpu_.check(gpu_.driver.stream_synchronize(control_stream_), kDoing));
   }
   std::vector<KernelStop> stops;
   stops.reserve(controls.size());
@@ -171,10 +166,8 @@ Result<void> Flights::take_stops(Flight& flight, std::span<const KernelStop> sto
 
 // The first timer is the one all others are measured from; it has happened when this returns.
 Result<void> Flights::start_clock(Flight& flight) {
-  const auto first = timer(flight, control_stream_);
-  if (!first) return std::unexpected(first.error());
-  if (auto ok = gpu_.check(gpu_.driver.event_synchronize(*first), "reading the clock"); !ok)
-    return ok;
+  VYRE_TRY_ASSIGN(const auto first, timer(flight, control_stream_));
+  VYRE_TRY(gpu_.check(gpu_.driver.event_synchronize(first), "reading the clock"));
   flight.base_ns = ns_of(Clock::now());
   return {};
 }
@@ -182,13 +175,11 @@ Result<void> Flights::start_clock(Flight& flight) {
 Result<EventHandle> Flights::timer(Flight& flight, StreamHandle stream) {
   if (flight.timers_used == flight.timers.size()) {
     EventHandle made = nullptr;
-    if (auto ok = gpu_.check(gpu_.driver.event_create(&made, kEventDefault), "making a timer"); !ok)
-      return std::unexpected(std::move(ok.error()));
+    VYRE_TRY(gpu_.check(gpu_.driver.event_create(&made, kEventDefault), "making a timer"));
     flight.timers.push_back(made);
   }
   const EventHandle timer = flight.timers[flight.timers_used++];
-  if (auto ok = gpu_.check(gpu_.driver.event_record(timer, stream), "recording a timer"); !ok)
-    return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(gpu_.check(gpu_.driver.event_record(timer, stream), "recording a timer"));
   return timer;
 }
 

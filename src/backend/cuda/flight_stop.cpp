@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "backend/cuda/flight.hpp"
+#include "base/errors.hpp"
 #include "device/host_steps.hpp"
 
 namespace vyre::backend::cuda {
@@ -230,10 +231,8 @@ Result<bool> Flights::keep_pace(Flight& flight, Pace& pace) {
   pace.next ^= 1;
   const EventHandle before = pace.events[pace.next];
   if (here == nullptr)
-    if (auto ok = gpu_.check(gpu_.driver.event_create(&here, kEventDisableTiming), kDoing); !ok)
-      return std::unexpected(std::move(ok.error()));
-  if (auto ok = gpu_.check(gpu_.driver.event_record(here, flight.stream), kDoing); !ok)
-    return std::unexpected(std::move(ok.error()));
+    VYRE_TRY(gpu_.check(gpu_.driver.event_create(&here, kEventDisableTiming), kDoing));
+  VYRE_TRY(gpu_.check(gpu_.driver.event_record(here, flight.stream), kDoing));
   if (before == nullptr) return true;
   const Clock::time_point begin = Clock::now();
   for (bool room = false; !room;) {

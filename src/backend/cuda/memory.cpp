@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/errors.hpp"
+
 namespace vyre::backend::cuda {
 
 using namespace device;
@@ -24,12 +26,9 @@ uint64_t rounded(uint64_t bytes) {
 Result<void> DeviceMemory::open() {
   constexpr std::string_view kDoing = "making a pool of memory";
   int pools = 0;
-  if (auto ok = gpu_.check(
-          gpu_.driver.device_attribute(&pools, DeviceAttribute::MemoryPools, gpu_.number), kDoing);
-      !ok)
-    return ok;
-  if (auto ok = gpu_.check(gpu_.driver.stream_create(&stream_, kStreamNonBlocking), kDoing); !ok)
-    return ok;
+  VYRE_TRY(gpu_.check(
+      gpu_.driver.device_attribute(&pools, DeviceAttribute::MemoryPools, gpu_.number), kDoing));
+  VYRE_TRY(gpu_.check(gpu_.driver.stream_create(&stream_, kStreamNonBlocking), kDoing));
   if (pools == 0) return {};
   const PoolProperties properties{.device = gpu_.number};
   if (auto ok = gpu_.check(gpu_.driver.pool_create(&pool_, &properties), kDoing); !ok) {
@@ -43,9 +42,8 @@ Result<void> DeviceMemory::open() {
     return ok;
   // The first piece of a pool takes milliseconds, which is time for a context but not for a
   // program.
-  auto first = allocate_on_device(kRow, false);
-  if (!first) return std::unexpected(std::move(first.error()));
-  if (auto ok = gpu_.check(gpu_.driver.pool_free(*first, stream_), kDoing); !ok) return ok;
+  VYRE_TRY_ASSIGN(auto first, allocate_on_device(kRow, false));
+  VYRE_TRY(gpu_.check(gpu_.driver.pool_free(first, stream_), kDoing));
   return gpu_.check(gpu_.await(stream_), kDoing);
 }
 
@@ -99,13 +97,11 @@ Result<Allocated> DeviceMemory::allocate(const Allocation& wanted) {
   const bool clear = !wanted.overwritten;
   Block block;
   if (wanted.bytes != 0 && wanted.kind == Memory::Device) {
-    auto address = allocate_on_device(rounded(wanted.bytes), clear);
-    if (!address) return std::unexpected(std::move(address.error()));
-    block.address = *address;
+    VYRE_TRY_ASSIGN(auto address, allocate_on_device(rounded(wanted.bytes), clear));
+    block.address = address;
   } else if (wanted.bytes != 0) {
-    auto made = allocate_on_host(wanted.bytes, clear);
-    if (!made) return std::unexpected(std::move(made.error()));
-    block = *made;
+    VYRE_TRY_ASSIGN(auto made, allocate_on_host(wanted.bytes, clear));
+    block = made;
   }
   block.bytes = wanted.bytes;
   const std::scoped_lock lock(mutex_);

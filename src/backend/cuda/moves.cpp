@@ -5,6 +5,8 @@
 #include <array>
 #include <span>
 
+#include "base/errors.hpp"
+
 namespace vyre::backend::cuda {
 
 namespace {
@@ -91,11 +93,10 @@ bool Moves::fits(const std::vector<Move>& list, const Move& move) {
 }
 
 Result<void> Moves::launch(const std::vector<Move>& list, Work& work) {
-  auto function = kernel_.function();
-  if (!function) return std::unexpected(std::move(function.error()));
+  VYRE_TRY_ASSIGN(auto function, kernel_.function());
   std::array<Move, kMostMoves> moves = {};
   std::ranges::copy(list, moves.begin());
-  return gpu_.check(work.launch({.function = *function,
+  return gpu_.check(work.launch({.function = function,
                                  .grid = {static_cast<uint32_t>(list.size()), 1, 1},
                                  .threads = kThreads},
                                 std::as_bytes(std::span(moves))),

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "base/match.hpp"
 #include "device/gpu_kernel.hpp"
 #include "device/host_steps.hpp"
@@ -19,10 +20,6 @@ namespace {
 
 constexpr uint64_t kParameterBytes = 4096;
 constexpr uint32_t kMostBlocksAlong = 65535;  // y and z, in one launch
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
 
 template <class T>
 std::unexpected<Error> pass_on(Result<T>& result) {
@@ -112,8 +109,7 @@ Result<bool> Run::repeat(const Repeat& x, uint32_t at) {
     if (!*value) return false;
     most = **value;
   }
-  if (x.until_zero)
-    if (auto ok = set({*x.until_zero, 1}); !ok) return ok;
+  if (x.until_zero) VYRE_TRY(set({*x.until_zero, 1}));
   Loop& loop = loops_[at];
   loop.parts[0] = {.first = at + 1, .last = at + 1 + x.body_steps};
   loop.decided = x.until_zero.has_value();
@@ -134,15 +130,14 @@ Result<bool> Run::repeat(const Repeat& x, uint32_t at) {
   }
   const auto passes = static_cast<uint32_t>(done);
   if (x.result) {
-    if (auto ok = set({*x.result, passes}); !ok) return ok;
-    if (auto ok = set({{x.result->buffer, x.result->offset + 4}, converged ? 1U : 0U}); !ok)
-      return ok;
+    VYRE_TRY(set({*x.result, passes}));
+    VYRE_TRY(set({{x.result->buffer, x.result->offset + 4}, converged ? 1U : 0U}));
   }
   if (x.total) {
     auto value = word(*x.total);
     if (!value) return pass_on(value);
     if (!*value) return false;
-    if (auto ok = set({*x.total, **value + passes}); !ok) return ok;
+    VYRE_TRY(set({*x.total, **value + passes}));
   }
   return true;
 }
@@ -163,9 +158,8 @@ Result<bool> Run::step(const Step& step) {
   if (timing) {
     // What the stream waits for is no part of the step.
     if (auto ok = parts_.flights.await_cleared(flight_, stream_); !ok) return pass_on(ok);
-    const auto begin = parts_.flights.timer(flight_, stream_);
-    if (!begin) return std::unexpected(begin.error());
-    events.begin = *begin;
+    VYRE_TRY_ASSIGN(const auto begin, parts_.flights.timer(flight_, stream_));
+    events.begin = begin;
   }
   auto more = match(
       step, [&](const Launch& x) { return launch(x); }, [&](const Copy& x) { return copy(x); },
@@ -177,9 +171,8 @@ Result<bool> Run::step(const Step& step) {
       [](const Repeat&) -> Result<bool> { return true; },
       [](const Branch&) -> Result<bool> { return true; });
   if (!more || !timing) return more;
-  const auto end = parts_.flights.timer(flight_, stream_);
-  if (!end) return std::unexpected(end.error());
-  events.end = *end;
+  VYRE_TRY_ASSIGN(const auto end, parts_.flights.timer(flight_, stream_));
+  events.end = end;
   flight_.times.push_back(events);
   return more;
 }
@@ -193,8 +186,7 @@ Result<DeviceAddress> Run::address(const Region& region, bool written) {
 }
 
 Result<const std::byte*> Run::read(const Region& region) {
-  const auto from = address(region, false);
-  if (!from) return std::unexpected(from.error());
+  VYRE_TRY_ASSIGN(const auto from, address(region, false));
   // The same bytes of the staging memory each time: they are read at once.
   const size_t used = flight_.staging_used;
   auto to = parts_.flights.stage(flight_, region.bytes);
@@ -212,7 +204,7 @@ Result<const std::byte*> Run::read(const Region& region) {
     flight_.staging_used = 0;
   }
   if (!to) return pass_on(to);
-  if (auto ok = gpu_.check(work_.copy_to_host(*to, *from, region.bytes), "reading a word"); !ok)
+  if (auto ok = gpu_.check(work_.copy_to_host(*to, from, region.bytes), "reading a word"); !ok)
     return pass_on(ok);
   auto reached = parts_.flights.reach(flight_, stream_);
   if (!reached) return pass_on(reached);
@@ -230,7 +222,7 @@ Result<bool> Run::copy(const Copy& x) {
   if (!from) return pass_on(from);
   if (moving_ && x.to.bytes <= kMostMoveBytes)
     return move({.to = *to, .from = *from, .bytes = static_cast<uint32_t>(x.to.bytes)});
-  if (auto ok = flush_moves(); !ok) return ok;
+  VYRE_TRY(flush_moves());
   return going_on(gpu_.check(work_.copy(*to, *from, x.to.bytes), "a copy"));
 }
 
@@ -242,7 +234,7 @@ Result<bool> Run::fill(const Fill& x) {
     return move({.to = *to,
                  .bytes = static_cast<uint32_t>(x.to.bytes),
                  .value = std::to_integer<uint32_t>(x.value) * 0x0101'0101});
-  if (auto ok = flush_moves(); !ok) return ok;
+  VYRE_TRY(flush_moves());
   return going_on(gpu_.check(work_.set_bytes(*to, x.value, x.to.bytes), "a fill"));
 }
 
@@ -254,7 +246,7 @@ Result<bool> Run::set(const SetWord& x) {
 }
 
 Result<bool> Run::compare(const Compare& x) {
-  if (auto ok = flush_moves(); !ok) return ok;
+  VYRE_TRY(flush_moves());
   if (x.a.bytes == 0) return true;
   auto a = address(x.a, false);
   if (!a) return pass_on(a);
@@ -281,7 +273,7 @@ Result<bool> Run::transfer(const Transfer& x) {
   if (staged == nullptr) return work_.of_graph() ? false : long_transfer(x, *at);
   DeviceAddress moved = 0;
   if (bytes > kMostMoveBytes) {
-    if (auto ok = flush_moves(); !ok) return ok;
+    VYRE_TRY(flush_moves());
   } else if (moving_) {
     if (auto ok = gpu_.check(gpu_.driver.host_address(&moved, staged, 0), "finding pinned memory");
         !ok)
@@ -340,7 +332,7 @@ Result<bool> Run::exit(const Exit& x) {
 // ---- launches
 
 Result<bool> Run::launch(const Launch& x) {
-  if (auto ok = flush_moves(); !ok) return ok;
+  VYRE_TRY(flush_moves());
   Axes grid = x.grid;
   if (x.grid_from) {
     auto at = read({x.grid_from->buffer, x.grid_from->offset, sizeof(grid)});

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "backend/cuda/run.hpp"
+#include "base/errors.hpp"
 #include "device/gpu_kernel.hpp"
 
 namespace vyre::backend::cuda {
@@ -162,8 +163,7 @@ bool Run::improve_replay() {
 }
 
 Result<bool> Run::move(const Move& move) {
-  if (!Moves::fits(moves_, move))
-    if (auto ok = flush_moves(); !ok) return ok;
+  if (!Moves::fits(moves_, move)) VYRE_TRY(flush_moves());
   moves_.push_back(move);
   return true;
 }
@@ -171,7 +171,7 @@ Result<bool> Run::move(const Move& move) {
 Result<bool> Run::flush_moves() {
   if (moves_.empty()) return true;
   const std::vector<Move> all = std::exchange(moves_, {});
-  const auto done = [&]() -> Result<void> {
+  VYRE_TRY([&]() -> Result<void> {
     const Move& one = all[0];
     if (all.size() > 1 || one.from != 0) return parts_.moves.launch(all, work_);
     constexpr std::string_view kDoing = "a fill";
@@ -179,8 +179,7 @@ Result<bool> Run::flush_moves() {
       return gpu_.check(work_.set_words(one.to, one.value, one.bytes / 4), kDoing);
     return gpu_.check(work_.set_bytes(one.to, static_cast<std::byte>(one.value), one.bytes),
                       kDoing);
-  }();
-  if (!done) return std::unexpected(done.error());
+  }());
   return true;
 }
 
@@ -196,11 +195,10 @@ Result<bool> Run::replay() {
     flight_.to_host.push_back({.from = down.at,
                                .to = std::get<Transfer>(submission_.steps[down.step]).host,
                                .bytes = down.bytes});
-  if (auto ok = parts_.flights.await_cleared(flight_, stream_); !ok)
-    return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(parts_.flights.await_cleared(flight_, stream_));
   if (auto room = make_room(); !room || !*room) return room;
   if (replay.mark != nullptr) std::atomic_ref(*replay.mark).store(0, std::memory_order_relaxed);
-  if (auto ok = replay.graph.launch(stream_); !ok) return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(replay.graph.launch(stream_));
   flight_.step = flight_.steps - 1;
   flight_.completion.launches = replay.launches;
   return true;
@@ -220,11 +218,9 @@ Result<bool> Run::passes(Loop& loop, uint64_t left, uint64_t& done) {
     ++done;
     return pass(loop);
   }
-  if (auto ok = parts_.flights.await_cleared(flight_, stream_); !ok)
-    return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(parts_.flights.await_cleared(flight_, stream_));
   if (auto room = make_room(); !room || !*room) return room;
-  if (auto ok = flight_.graphs[loop.graph].launch(stream_); !ok)
-    return std::unexpected(std::move(ok.error()));
+  VYRE_TRY(flight_.graphs[loop.graph].launch(stream_));
   flight_.completion.launches += loop.launches;
   done += loop.passes;
   return true;

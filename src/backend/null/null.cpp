@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/errors.hpp"
 #include "base/match.hpp"
 #include "device/host_memory.hpp"
 #include "device/host_steps.hpp"
@@ -22,10 +23,6 @@ using namespace device;
 using CallKind = NullCall::Kind;
 
 namespace {
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
 
 constexpr std::byte kScribble{0xA5};
 
@@ -247,7 +244,7 @@ class NullBackend::Run : public HostDevice {
 
   Result<Timings> launch(const Launch& x, const Axes& grid, Completion&) override {
     state_.write_down(CallKind::Launch, x.pipeline, x.entry, uint64_t{grid[0]} * grid[1] * grid[2]);
-    if (auto ok = state_.call(CallKind::Launch); !ok) return std::unexpected(ok.error());
+    VYRE_TRY(state_.call(CallKind::Launch));
     const auto entries = state_.code.find(x.pipeline);
     if (!entries || x.entry >= entries->size() ||
         (*entries)[x.entry].arguments != x.arguments.size())
@@ -256,12 +253,9 @@ class NullBackend::Run : public HostDevice {
           fmt::format("a launch of entry {} of handle {} with {} arguments, which there is not. "
                       "Fix: report this as a bug of the driver",
                       x.entry, x.pipeline.value, x.arguments.size())));
-    if (auto ok = check_residency(x, grid, state_.options.resident_groups, backend_.info()); !ok)
-      return std::unexpected(ok.error());
+    VYRE_TRY(check_residency(x, grid, state_.options.resident_groups, backend_.info()));
     const uint64_t number = state_.launches.fetch_add(1, std::memory_order_relaxed);
-    if (state_.options.on_launch)
-      if (auto ok = call_kernel((*entries)[x.entry], x, grid, number); !ok)
-        return std::unexpected(ok.error());
+    if (state_.options.on_launch) VYRE_TRY(call_kernel((*entries)[x.entry], x, grid, number));
     return state_.options.times_of ? state_.options.times_of(number) : state_.options.times;
   }
 
@@ -294,7 +288,7 @@ class NullBackend::Run : public HostDevice {
 };
 
 Result<Allocated> NullBackend::do_allocate(const Allocation& wanted) {
-  if (auto ok = state_->call(CallKind::Allocate); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(state_->call(CallKind::Allocate));
   auto made = state_->memory.allocate(wanted, info());
   state_->write_down(CallKind::Allocate, made ? made->handle : Handle{}, 0, wanted.bytes);
   return made;
@@ -312,17 +306,15 @@ Result<void> NullBackend::do_transfer(std::span<const Transfer> transfers) {
   };
   const bool writes = has(Transfer::Direction::ToDevice);
   const bool reads = has(Transfer::Direction::ToHost);
-  if (auto ok = state_->call(writes ? CallKind::Write : CallKind::Read,
-                             reads ? CallKind::Read : CallKind::Write);
-      !ok)
-    return ok;
+  VYRE_TRY(state_->call(writes ? CallKind::Write : CallKind::Read,
+                        reads ? CallKind::Read : CallKind::Write));
   Run run(*this);
   for (const Transfer& t : transfers) run.transfer(t);
   return run_transfers(transfers, run);
 }
 
 Result<Backend::Loaded> NullBackend::do_load(const Artifact& artifact) {
-  if (auto ok = state_->call(CallKind::Load); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(state_->call(CallKind::Load));
   const NullOptions& options = state_->options;
   Loaded loaded{.handle = state_->memory.new_handle(), .max_resident_groups = {}, .native = {}};
   for (const Entry& entry : artifact.entries)
@@ -335,7 +327,7 @@ Result<Backend::Loaded> NullBackend::do_load(const Artifact& artifact) {
 
 Result<Ticket> NullBackend::do_submit(const Submission& submission) {
   state_->write_down(CallKind::Submit, {}, 0, submission.steps.size());
-  if (auto ok = state_->call(CallKind::Submit); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(state_->call(CallKind::Submit));
   if (!info().capabilities.async_compute) return state_->finished.add(work(submission));
   auto later = std::make_unique<State::Later>(submission);
   const std::scoped_lock lock(state_->mutex);
@@ -407,13 +399,13 @@ Result<Completion> NullBackend::do_wait(Ticket ticket, Deadline) {
   } else {
     done = state_->finished.take(ticket);
   }
-  if (auto ok = state_->call(CallKind::Wait); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(state_->call(CallKind::Wait));
   return done;
 }
 
 Result<void> NullBackend::do_recover() {
   state_->write_down(CallKind::Recover);
-  if (auto ok = state_->call(CallKind::Recover); !ok) return ok;
+  VYRE_TRY(state_->call(CallKind::Recover));
   state_->memory.clear();
   state_->code.clear();
   state_->finished.clear();

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "oracle/machine.hpp"
 
 namespace vyre::backend {
@@ -33,8 +34,8 @@ class LaunchRun {
         completion_(completion) {}
 
   Result<void> run() {
-    if (auto ok = fit(); !ok) return ok;
-    if (auto ok = set_options(); !ok) return ok;
+    VYRE_TRY(fit());
+    VYRE_TRY(set_options());
     if (entry_.whole) return run_whole();
     if (entry_.barriers_inside && !r_.launch.cooperative)
       return fail("has barriers over the grid and is not launched as a cooperative kernel");
@@ -104,7 +105,7 @@ class LaunchRun {
 
   Result<void> run_whole() {
     oracle::Machine machine(program_, r_.kernel.code, launch_, options_, r_.arguments);
-    if (auto ok = machine.run_pass(); !ok) return ok;
+    VYRE_TRY(machine.run_pass());
     oracle::Outcome totals = machine.take_totals();
     if (!completion_.whole) completion_.whole.emplace();
     device::WholeReport& whole = *completion_.whole;
@@ -165,7 +166,7 @@ class LaunchRun {
       const uint64_t share = (groups - block + blocks - 1) / blocks;
       for (uint64_t k = 0; k < share; ++k) {
         const uint64_t group = block + (backward ? share - 1 - k : k) * blocks;
-        if (auto ok = run_slice(group, 1); !ok) return ok;
+        VYRE_TRY(run_slice(group, 1));
       }
     }
     return {};

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backend/reference/launch.hpp"
+#include "base/errors.hpp"
 #include "device/host_memory.hpp"
 #include "device/host_steps.hpp"
 #include "vyre/check/launch.hpp"
@@ -18,10 +19,6 @@ using namespace device;
 namespace {
 
 constexpr std::byte kScribble{0xA5};
-
-Error error(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
 
 class Reference : public Backend {
  public:
@@ -53,17 +50,15 @@ class Reference : public Backend {
               check_residency(launch, grid, backend_.options_.resident_groups, backend_.info());
           !ok)
         return std::unexpected(ok.error());
-      auto arguments = regions(kernel, launch);
-      if (!arguments) return std::unexpected(arguments.error());
+      VYRE_TRY_ASSIGN(auto arguments, regions(kernel, launch));
       const auto begin = std::chrono::steady_clock::now();
       const LaunchRequest request{.kernel = kernel,
                                   .launch = launch,
                                   .grid = grid,
-                                  .arguments = std::move(*arguments),
+                                  .arguments = std::move(arguments),
                                   .submission = submission_,
                                   .options = backend_.options_};
-      if (auto ok = run_launch(request, completion); !ok)
-        return std::unexpected(std::move(ok.error()));
+      VYRE_TRY(run_launch(request, completion));
       const auto taken = std::chrono::duration_cast<std::chrono::nanoseconds>(
           std::chrono::steady_clock::now() - begin);
       return Timings{.device_ns = static_cast<uint64_t>(taken.count())};

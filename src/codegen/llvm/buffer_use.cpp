@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/properties.hpp"
+
 namespace vyre::codegen {
 
 using namespace ir;
@@ -132,21 +134,20 @@ bool overwrites(const check::CheckedProgram& phase, BufferId shared) {
   if (!count || *count > phase.workgroup[0] || phase.workgroup[1] * phase.workgroup[2] != 1)
     return false;
   for (const Expr& e : p.exprs) {
-    const auto* load = std::get_if<Load>(&e);
-    const auto* atomic = std::get_if<Atomic>(&e);
-    const auto* uniform = std::get_if<UniformLoad>(&e);
-    if ((load != nullptr && meant(load->memory)) || (atomic != nullptr && meant(atomic->memory)) ||
-        (uniform != nullptr && meant(uniform->memory)) || std::holds_alternative<Call>(e))
-      return false;
+    bool used = std::holds_alternative<Call>(e);
+    for_each_memory(p, e, [&](const MemoryUse& use) {
+      used = used || (use.access != Access::Length && meant(use.memory));
+    });
+    if (used) return false;
   }
   for (const Stmt& s : p.stmts) {
-    if (std::holds_alternative<Return>(s) || std::holds_alternative<Trap>(s)) return false;
-    // These look at what was there.
-    const auto* store = std::get_if<Store>(&s);
-    const auto* copy = std::get_if<AsyncCopy>(&s);
-    if ((store != nullptr && store->op && meant(store->memory)) ||
-        (copy != nullptr && (meant(copy->src) || meant(copy->dst))))
-      return false;
+    bool used = properties_of(s).may_end_lane;
+    // Whatever reads keeps what was there; of what writes, only plain stores are followed below.
+    for_each_memory(p, s, [&](const MemoryUse& use) {
+      const bool plain = std::holds_alternative<Store>(s) && use.access == Access::Write;
+      used = used || (!plain && meant(use.memory));
+    });
+    if (used) return false;
   }
   const auto all_store = [&](Block block, auto&& self) -> bool {
     for (const StmtId id : p.items(block)) {

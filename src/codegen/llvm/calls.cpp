@@ -11,6 +11,7 @@
 #include "base/check.hpp"
 #include "codegen/llvm/lane_code.hpp"
 #include "codegen/llvm/maths_functions.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::codegen {
 
@@ -41,29 +42,16 @@ class LocalRange {
   void look(Block block) {
     for (const StmtId id : p_.items(block)) {
       const Stmt& s = p_[id];
-      if (const auto* let = std::get_if<Let>(&s)) note(let->local.value);
-      if (const auto* array = std::get_if<DeclareArray>(&s)) note(array->local.value);
-      if (const auto* assign = std::get_if<Assign>(&s)) note(assign->local.value);
-      if (const auto* loop = std::get_if<For>(&s)) note(loop->variable.value);
-      if (const auto* store = std::get_if<Store>(&s)) note(store->memory);
-      if (const auto* copy = std::get_if<AsyncCopy>(&s)) {
-        note(copy->dst);
-        note(copy->src);
-      }
+      for_each_local(s, [&](LocalId local, LocalAccess) { note(local.value); });
+      for_each_memory(p_, s, [&](const MemoryUse& use) { note(use.memory); });
       for_each_operand(p_, s, [&](ExprId e) { look(e); });
       for_each_block(s, [&](Block b) { look(b); });
     }
   }
   void look(ExprId id) {
     const Expr& e = p_[id];
-    if (const auto* ref = std::get_if<LocalRef>(&e)) note(ref->local.value);
-    if (const auto* load = std::get_if<Load>(&e)) note(load->memory);
-    if (const auto* length = std::get_if<Len>(&e)) note(length->memory);
-    if (const auto* atomic = std::get_if<Atomic>(&e)) note(atomic->memory);
-    if (const auto* uniform = std::get_if<UniformLoad>(&e)) note(uniform->memory);
-    if (const auto* call = std::get_if<Call>(&e))
-      for (const Arg& arg : p_.arguments(call->args))
-        if (const Memory* m = std::get_if<Memory>(&arg)) note(*m);
+    for_each_local(e, [&](LocalId local, LocalAccess) { note(local.value); });
+    for_each_memory(p_, e, [&](const MemoryUse& use) { note(use.memory); });
     for_each_operand(p_, e, [&](ExprId operand) { look(operand); });
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/llvm/cpu.hpp"
 
+#include "base/errors.hpp"
 #include "codegen/llvm/kernel.hpp"
 #include "codegen/llvm/machine_code.hpp"
 #include "codegen/llvm/private_memory.hpp"
@@ -61,19 +62,17 @@ Result<std::vector<std::byte>> host_code(const plan::Plan& plan, const HostOptio
   std::vector<Phases> segments;
   std::vector<const check::CheckedProgram*> programs;
   for (const plan::Segment& segment : plan.segments) {
-    auto phases = Phases::make(segment.program, options.checked);
-    if (!phases) return std::unexpected(phases.error());
-    segments.push_back(std::move(*phases));
+    VYRE_TRY_ASSIGN(auto phases, Phases::make(segment.program, options.checked));
+    segments.push_back(std::move(phases));
   }
   for (const Phases& phases : segments)
     for (size_t i = 0; i < phases.count(); ++i) programs.push_back(&phases.program(i));
   for (const check::CheckedProgram* const program : programs)
     if (auto refused = private_refusal(*program)) return std::unexpected(std::move(*refused));
-  const auto sizes = plan_code(programs, budget_for(options.code));
-  if (!sizes) return std::unexpected(sizes.error());
+  VYRE_TRY_ASSIGN(const auto sizes, plan_code(programs, budget_for(options.code)));
 
   Machine machine = machine_for(options.code);
-  machine.cheap_passes = sizes->effort == Effort::Cheap;
+  machine.cheap_passes = sizes.effort == Effort::Cheap;
   return make_code(machine, output_for(listing), [&](llvm::Module& module) -> Result<void> {
     std::vector<device::KernelInfo> all;
     const HostTarget target{
@@ -84,8 +83,8 @@ Result<std::vector<std::byte>> host_code(const plan::Plan& plan, const HostOptio
         .runs_once = plan.steps.size() == 1 &&
                      std::holds_alternative<plan::LaunchStep>(plan.steps.front().node),
         .poison = options.poison,
-        .effort = sizes->effort};
-    std::span<const CodeSize> left = sizes->programs;
+        .effort = sizes.effort};
+    std::span<const CodeSize> left = sizes.programs;
     for (uint32_t i = 0; i < plan.segments.size(); ++i) {
       const size_t phases = segments[i].count();
       all.push_back(

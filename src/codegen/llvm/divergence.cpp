@@ -2,6 +2,7 @@
 #include "codegen/llvm/divergence.hpp"
 
 #include "base/match.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::codegen {
 
@@ -81,9 +82,7 @@ bool Divergence::counts_lanes(ExprId id) const {
 bool Divergence::may_leave(Block block) const {
   for (const StmtId id : p_.items(block)) {
     const Stmt& s = p_[id];
-    if (std::holds_alternative<Return>(s) || std::holds_alternative<Trap>(s) ||
-        std::holds_alternative<Break>(s) || std::holds_alternative<Continue>(s))
-      return true;
+    if (properties_of(s).exit != Exit::None) return true;
     bool inner = false;
     for_each_block(s, [&](Block b) { inner = inner || may_leave(b); });
     const auto ends = [&](ExprId e, auto&& self) -> void {

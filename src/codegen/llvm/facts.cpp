@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What conditions say of differences: behind `lane >= distance` the difference of the two does not
 // wrap. LLVM knows how large a lane's number is, and then needs no test of the bounds.
-#include "base/match.hpp"
+#include <optional>
+#include <tuple>
+
 #include "codegen/llvm/lane_code.hpp"
 
 namespace vyre::codegen {
@@ -10,26 +12,22 @@ using namespace ir;
 
 namespace {
 
-// What has one value wherever it stands, as long as no local is assigned.
-bool is_simple(const Expr& e) {
-  return std::holds_alternative<LocalRef>(e) || std::holds_alternative<BuiltinRef>(e) ||
-         std::holds_alternative<IntLiteral>(e) || std::holds_alternative<ConstRef>(e);
+// What has one value wherever it stands, as long as no local is assigned, in a form that compares
+// equal for equal values.
+using Simple = std::tuple<size_t, uint64_t, uint32_t>;  // kind, and what it names
+std::optional<Simple> simple(const Expr& e) {
+  if (const auto* x = std::get_if<LocalRef>(&e)) return Simple(e.index(), x->local.value, 0);
+  if (const auto* x = std::get_if<ConstRef>(&e)) return Simple(e.index(), x->constant.value, 0);
+  if (const auto* x = std::get_if<IntLiteral>(&e))
+    return Simple(e.index(), x->magnitude, x->negative ? 1 : 0);
+  if (const auto* x = std::get_if<BuiltinRef>(&e))
+    return Simple(e.index(), static_cast<uint64_t>(x->builtin), x->axis);
+  return std::nullopt;
 }
 
 bool same(const Expr& a, const Expr& b) {
-  if (a.index() != b.index()) return false;
-  return match(
-      a, [&](const LocalRef& x) { return x.local == std::get<LocalRef>(b).local; },
-      [&](const BuiltinRef& x) {
-        const auto& y = std::get<BuiltinRef>(b);
-        return x.builtin == y.builtin && x.axis == y.axis;
-      },
-      [&](const IntLiteral& x) {
-        const auto& y = std::get<IntLiteral>(b);
-        return x.magnitude == y.magnitude && x.negative == y.negative;
-      },
-      [&](const ConstRef& x) { return x.constant == std::get<ConstRef>(b).constant; },
-      [](const auto&) { return false; });
+  const auto of_a = simple(a);
+  return of_a && of_a == simple(b);
 }
 
 bool assigns(const Program& p, Block block, LocalId local) {
@@ -60,7 +58,7 @@ void LaneCode::learn(ExprId condition, bool holds, Block block) {
   const Type type = type_of_expr(e->left);
   if (type != Type::U32 && type != Type::U64) return;
   for (const ExprId side : {e->left, e->right}) {
-    if (!is_simple(p()[side])) return;
+    if (!simple(p()[side])) return;
     if (const auto* ref = std::get_if<LocalRef>(&p()[side]);
         ref != nullptr && assigns(p(), block, ref->local))
       return;

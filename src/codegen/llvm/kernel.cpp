@@ -11,6 +11,7 @@
 #include "codegen/llvm/buffer_use.hpp"
 #include "codegen/llvm/lanes_needed.hpp"
 #include "codegen/llvm/own_copies.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::codegen {
 
@@ -125,7 +126,7 @@ class KernelEmitter {
                                             llvm::ConstantInt::get(b_.getInt64Ty(), 256))));
       }
       m.length = invariant(b_.getInt32Ty(), args_, at + offsetof(KernelBinding, length));
-      m.invariant = buffers[i].kind == BufferKind::In || buffers[i].kind == BufferKind::Uniform;
+      m.invariant = is_read_only(buffers[i].kind);
       memories_.push_back(m);
     }
   }

@@ -3,6 +3,8 @@
 
 #include <variant>
 
+#include "ir/properties.hpp"
+
 namespace vyre::codegen {
 
 using namespace ir;
@@ -22,10 +24,7 @@ class Analysis {
   // Nothing happens but that a value is known.
   [[nodiscard]] bool pure(ExprId id) const {
     const Expr& e = p_[id];
-    if (std::holds_alternative<Atomic>(e) || std::holds_alternative<Call>(e) ||
-        std::holds_alternative<Subgroup>(e) || std::holds_alternative<UniformLoad>(e))
-      return false;
-    bool all = true;
+    bool all = !properties_of(e).has_effect && !std::holds_alternative<Atomic>(e);
     for_each_operand(p_, e, [&](ExprId operand) { all = all && pure(operand); });
     return all;
   }
@@ -33,15 +32,22 @@ class Analysis {
   // Any lane of the workgroup may find it out for the others.
   [[nodiscard]] bool uniform(ExprId id) const {
     const Expr& e = p_[id];
-    if (const auto* local = std::get_if<LocalRef>(&e))
-      return c_.local_levels[local->local.index()] <= check::Level::Workgroup;
-    if (const auto* ref = std::get_if<BuiltinRef>(&e))
-      return ref->builtin != Builtin::Lid && ref->builtin != Builtin::Gid &&
-             ref->builtin != Builtin::SubgroupLane && ref->builtin != Builtin::SubgroupId;
-    if (const auto* load = std::get_if<Load>(&e);
-        load != nullptr && load->memory.kind == Memory::Kind::Local)
-      return false;
+    const ExprProperties row = properties_of(e);
     bool all = true;
+    switch (row.uniformity) {
+      case UniformityRule::Operands: break;
+      case UniformityRule::Local:
+        for_each_local(e, [&](LocalId local, LocalAccess) {
+          all = c_.local_levels[local.index()] <= check::Level::Workgroup;
+        });
+        break;
+      case UniformityRule::Memory:
+        for_each_memory(
+            p_, e, [&](const MemoryUse& use) { all = use.memory.kind != Memory::Kind::Local; });
+        break;
+      case UniformityRule::Given: return row.uniform_over >= Scope::Workgroup;
+      case UniformityRule::Function: return false;
+    }
     for_each_operand(p_, e, [&](ExprId operand) { all = all && uniform(operand); });
     return all;
   }
@@ -58,7 +64,7 @@ class Analysis {
   [[nodiscard]] bool may_end(Block block) const {
     for (const StmtId id : p_.items(block)) {
       const Stmt& s = p_[id];
-      bool ends = std::holds_alternative<Return>(s) || std::holds_alternative<Trap>(s);
+      bool ends = properties_of(s).may_end_lane;
       for_each_block(s, [&](Block b) { ends = ends || may_end(b); });
       for_each_operand(p_, s, [&](ExprId e) { ends = ends || calls(e); });
       if (ends) return true;

@@ -29,6 +29,7 @@ void LLVMInitializeNVPTXTargetMC();
 void LLVMInitializeNVPTXAsmPrinter();
 }
 
+#include "base/errors.hpp"
 #include "base/stop.hpp"
 #include "codegen/in_process.hpp"
 #include "codegen/llvm/nan_bits.hpp"
@@ -38,10 +39,6 @@ void LLVMInitializeNVPTXAsmPrinter();
 namespace vyre::codegen {
 
 namespace {
-
-Error failed(ErrorCode code, std::string message) {
-  return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
-}
 
 // Where LLVM would end the process.
 struct Refused {
@@ -241,9 +238,9 @@ Result<std::vector<std::byte>> generate(Work& work, const Machine& machine, Outp
   const llvm::Target* const target = llvm::TargetRegistry::lookupTarget(machine.triple, reason);
   if (target == nullptr)
     return std::unexpected(
-        failed(ErrorCode::CompileFailed,
-               fmt::format("LLVM makes no code for {}: {}. Fix: use another device", machine.triple,
-                           reason)));
+        error(ErrorCode::CompileFailed,
+              fmt::format("LLVM makes no code for {}: {}. Fix: use another device", machine.triple,
+                          reason)));
   work.machine.reset(target->createTargetMachine(
       machine.triple, machine.cpu, machine.features, llvm::TargetOptions(), llvm::Reloc::PIC_,
       std::nullopt,
@@ -253,7 +250,7 @@ Result<std::vector<std::byte>> generate(Work& work, const Machine& machine, Outp
   llvm::Module& module = work.module;
   module.setTargetTriple(machine.triple);
   module.setDataLayout(work.machine->createDataLayout());
-  if (auto ok = fill(module); !ok) return std::unexpected(ok.error());
+  VYRE_TRY(fill(module));
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("target-cpu", machine.cpu);
@@ -266,7 +263,7 @@ Result<std::vector<std::byte>> generate(Work& work, const Machine& machine, Outp
   std::string broken;
   llvm::raw_string_ostream broken_out(broken);
   if (llvm::verifyModule(module, &broken_out))
-    return std::unexpected(failed(
+    return std::unexpected(error(
         ErrorCode::Internal, fmt::format("the code generator made invalid LLVM IR: {}. Fix: report "
                                          "this as a bug of Vyre",
                                          broken)));
@@ -328,7 +325,7 @@ Result<std::vector<std::byte>> make_code(const Machine& machine, Output output,
     return generate(*work, machine, output, fill);
   } catch (const Refused& refused) {
     abandon(std::move(work));
-    return std::unexpected(failed(
+    return std::unexpected(error(
         ErrorCode::CompileFailed,
         fmt::format("LLVM refuses to make code for {}: {}. Fix: report this as a bug of Vyre; "
                     "another device may run the program",

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.hpp"
 #include "codegen/llvm/nvptx_kernel.hpp"
 #include "codegen/llvm/private_memory.hpp"
 
@@ -63,17 +64,16 @@ Result<std::vector<std::byte>> nvptx_code(const plan::Plan& plan, const NvptxTar
   }
   std::vector<const check::CheckedProgram*> programs;
   for (const plan::Segment& segment : plan.segments) programs.push_back(&segment.program);
-  const auto sizes = plan_code(programs, target.budget);
-  if (!sizes) return std::unexpected(sizes.error());
+  VYRE_TRY_ASSIGN(const auto sizes, plan_code(programs, target.budget));
   Machine machine = Machine::nvptx(target.architecture);
-  machine.cheap_passes = sizes->effort == Effort::Cheap;
+  machine.cheap_passes = sizes.effort == Effort::Cheap;
   return make_code(
       machine, listing == NvptxListing::Ptx ? Output::Assembly : Output::Ir,
       [&](llvm::Module& module) -> Result<void> {
         for (uint32_t i = 0; i < plan.segments.size(); ++i)
           NvptxKernel(
               module, plan, i, machine,
-              {.checked = target.checked, .poison = target.poison, .size = &sizes->programs[i]})
+              {.checked = target.checked, .poison = target.poison, .size = &sizes.programs[i]})
               .run();
         return {};
       });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared memory starts as zeros. Where each lane writes its own element before anybody reads one,
 // nobody sees them.
-#include "base/match.hpp"
 #include "codegen/llvm/nvptx_kernel.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::codegen {
 
@@ -79,18 +79,17 @@ class FirstWrite {
   }
   // Functions may do anything.
   [[nodiscard]] bool touches(ExprId id) const {
-    bool found = match(
-        p_[id], [&](const Load& e) { return is_ours(e.memory); },
-        [&](const Atomic& e) { return is_ours(e.memory); },
-        [&](const UniformLoad& e) { return is_ours(e.memory); }, [](const Call&) { return true; },
-        [](const auto&) { return false; });
+    bool found = std::holds_alternative<Call>(p_[id]);
+    for_each_memory(p_, p_[id], [&](const MemoryUse& use) {
+      found = found || (use.access != Access::Length && is_ours(use.memory));
+    });
     for_each_operand(p_, p_[id], [&](ExprId e) { found = found || touches(e); });
     return found;
   }
   [[nodiscard]] bool touches(StmtId id) const {
-    bool found = match(
-        p_[id], [&](const Store& s) { return is_ours(s.memory); },
-        [](const AsyncCopy&) { return true; }, [](const auto&) { return false; });
+    bool found = std::holds_alternative<AsyncCopy>(p_[id]);
+    for_each_memory(p_, p_[id],
+                    [&](const MemoryUse& use) { found = found || is_ours(use.memory); });
     for_each_operand(p_, p_[id], [&](ExprId e) { found = found || touches(e); });
     for_each_block(p_[id], [&](Block b) {
       for (const StmtId inner : p_.items(b)) found = found || touches(inner);

@@ -10,6 +10,7 @@
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/blocks.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::codegen {
 
@@ -30,23 +31,17 @@ ThreadUse thread_use(const check::CheckedProgram& program, bool accesses_end) {
     }
   };
   for (const Fn& fn : p.fns) mark(mark, fn.body);
+  const auto note = [&](std::optional<Scope> scope) {
+    if (scope) (*scope == Scope::Subgroup ? use.subgroups : use.waits) = true;
+  };
   for (size_t i = 0; i < p.stmts.size(); ++i) {
-    const Stmt& s = p.stmts[i];
-    if (std::holds_alternative<Return>(s)) use.ends = use.ends || !of_function[i];
-    if (std::holds_alternative<Trap>(s)) use.ends = true;
-    if (std::holds_alternative<AsyncCopy>(s)) use.copies = use.waits = true;
-    if (std::holds_alternative<Wait>(s)) use.waits = true;
-    if (const auto* barrier = std::get_if<Barrier>(&s)) {
-      if (barrier->scope == Scope::Subgroup)
-        use.subgroups = true;
-      else
-        use.waits = true;
-    }
+    const StmtProperties row = properties_of(p.stmts[i]);
+    const bool from_function = row.exit == Exit::Return && of_function[i];
+    use.ends = use.ends || (row.may_end_lane && !from_function);
+    use.copies = use.copies || std::holds_alternative<AsyncCopy>(p.stmts[i]);
+    note(row.synchronises);
   }
-  for (const Expr& e : p.exprs) {
-    if (std::holds_alternative<Subgroup>(e)) use.subgroups = true;
-    if (std::holds_alternative<UniformLoad>(e)) use.waits = true;
-  }
+  for (const Expr& e : p.exprs) note(properties_of(e).synchronises);
   return use;
 }
 
@@ -387,7 +382,7 @@ void NvptxKernel::bind_buffers() {
       m.address = bound_address(i);
       m.length = parameter(b_.getInt32Ty(), sizeof(GpuArgs) + i * sizeof(KernelBinding) +
                                                 offsetof(KernelBinding, length));
-      m.invariant = buffers[i].kind == BufferKind::In || buffers[i].kind == BufferKind::Uniform;
+      m.invariant = is_read_only(buffers[i].kind);
     }
     memories_.push_back(m);
   }

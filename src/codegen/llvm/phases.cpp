@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/llvm/phases.hpp"
 
+#include <algorithm>
+
+#include "base/errors.hpp"
+#include "ir/properties.hpp"
+
 namespace vyre::codegen {
 
 using namespace ir;
 
 bool needs_workgroup(const check::CheckedProgram& checked) {
   const Program& p = checked.program;
-  for (const Stmt& s : p.stmts) {
-    if (const auto* barrier = std::get_if<Barrier>(&s);
-        barrier && barrier->scope != Scope::Subgroup)
-      return true;
-    if (std::holds_alternative<AsyncCopy>(s) || std::holds_alternative<Wait>(s)) return true;
-  }
-  for (const Expr& e : p.exprs)
-    if (std::holds_alternative<UniformLoad>(e)) return true;
-  return false;
+  const auto synchronises = [](const auto& node) {
+    const auto scope = properties_of(node).synchronises;
+    return scope && *scope != Scope::Subgroup;
+  };
+  return std::ranges::any_of(p.stmts, synchronises) || std::ranges::any_of(p.exprs, synchronises);
 }
 
 Phases Phases::whole(const check::CheckedProgram& segment) {
@@ -27,9 +28,8 @@ Phases Phases::whole(const check::CheckedProgram& segment) {
 Result<Phases> Phases::make(const check::CheckedProgram& segment, bool checked) {
   Phases phases = whole(segment);
   if (!needs_workgroup(segment)) return phases;
-  auto cut = plan::cut_workgroup(segment, checked);
-  if (!cut) return std::unexpected(cut.error());
-  phases.cut_ = std::move(*cut);
+  VYRE_TRY_ASSIGN(auto cut, plan::cut_workgroup(segment, checked));
+  phases.cut_ = std::move(cut);
   uint32_t base = 0;
   for (size_t i = 0; i < phases.count(); ++i) {
     const Program& p = phases.program(i).program;

@@ -7,6 +7,7 @@
 #include "codegen/llvm/buffer_use.hpp"
 #include "codegen/llvm/kernel.hpp"
 #include "codegen/llvm/private_memory.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::codegen {
 
@@ -140,7 +141,7 @@ class OneByOne {
   // Lanes may end in it.
   [[nodiscard]] bool ends(Block block) const {
     for (const StmtId id : p_.items(block)) {
-      bool inner = std::holds_alternative<Return>(p_[id]) || std::holds_alternative<Trap>(p_[id]);
+      bool inner = properties_of(p_[id]).may_end_lane;
       const auto calls = [&](ExprId e, auto&& self) -> void {
         if (const auto* call = std::get_if<Call>(&p_[e])) inner = inner || d_.ends_lanes(call->fn);
         for_each_operand(p_, p_[e], [&](ExprId operand) { self(operand, self); });

@@ -2,6 +2,7 @@
 #include "base/check.hpp"
 #include "base/match.hpp"
 #include "codegen/llvm/lane_code.hpp"
+#include "ir/properties.hpp"
 
 namespace vyre::codegen {
 
@@ -348,9 +349,7 @@ bool LaneCode::jumps_out(Block block) const {
   if (options_.checked) return true;
   for (const StmtId id : p().items(block)) {
     const Stmt& s = p()[id];
-    if (std::holds_alternative<Return>(s) || std::holds_alternative<Trap>(s) ||
-        std::holds_alternative<Break>(s) || std::holds_alternative<Continue>(s))
-      return true;
+    if (properties_of(s).exit != Exit::None) return true;
     bool inner = false;
     for_each_block(s, [&](Block b) { inner = inner || jumps_out(b); });
     if (inner) return true;
@@ -364,9 +363,8 @@ bool LaneCode::can_end(Block block) const {
   if (options_.checked) return true;
   for (const StmtId id : p().items(block)) {
     const Stmt& s = p()[id];
-    if (std::holds_alternative<Trap>(s) ||
-        (std::holds_alternative<Return>(s) && !frames_.back().fn.valid()))
-      return true;
+    const StmtProperties row = properties_of(s);
+    if (row.may_end_lane && (row.exit != Exit::Return || !frames_.back().fn.valid())) return true;
     bool inner = false;
     for_each_block(s, [&](Block b) { inner = inner || can_end(b); });
     for_each_operand(p(), s, [&](ExprId e) { inner = inner || calls_ending(e); });
