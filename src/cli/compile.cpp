@@ -47,14 +47,12 @@ Result<std::string> binary_of(const std::string& device, const pipeline::Generat
   if (!code) return std::unexpected(code.error());
   if (auto ok = pipeline::check_driver_text(*code, target.format, limits); !ok)
     return std::unexpected(ok.error());
-  // Nothing of the plan is needed after the load.
-  const std::shared_ptr<const plan::Plan> plan(std::shared_ptr<void>(), &request.plan);
   const StageScope stage(Stage::Load);
   poll_stop_now();
   const auto loaded = (*backend)->load(
       {.format = target.format,
        .code = std::move(*code),
-       .entries = codegen::entries_of(plan, request.program.program.name, target)});
+       .entries = codegen::entries_of(request.plan, request.program.program.name, target)});
   if (!loaded) return std::unexpected(loaded.error());
   return text_of(loaded->native());
 }
