@@ -10,6 +10,7 @@
 #include "base/fork.hpp"
 #include "base/stop.hpp"
 #include "codegen/codegen.hpp"
+#include "codegen/in_process.hpp"
 #include "pipeline/artifact_image.hpp"
 #include "pipeline/generate.hpp"
 #include "pipeline/site_table.hpp"
@@ -54,6 +55,12 @@ codegen::Target target_of(const device::BackendInfo& info, const Policy& policy,
 }
 
 }  // namespace
+
+std::string_view compiler_build_id() {
+  static const std::string kId =
+      fmt::format("{} llvm-{}", compiler_source_id(), codegen::llvm_version());
+  return kId;
+}
 
 Fields describe(const Policy& policy) {
   return {{"route", std::string(plan::name_of(policy.route))},

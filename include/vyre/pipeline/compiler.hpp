@@ -49,7 +49,8 @@ struct Policy {
 using Fields = std::vector<std::pair<std::string, std::string>>;
 Fields describe(const Policy& policy);
 
-// Of the sources that decide about code: equal ids give equal code.
+// Of all that decides about code: the sources from the language to the backends, and the LLVM that
+// is linked or loaded (cmake/CompilerId.cmake). Equal ids give equal code.
 std::string_view compiler_build_id();
 
 // A program with the digest of its canonical bytes.
