@@ -66,6 +66,19 @@ struct StopState {
 };
 extern constinit thread_local StopState stop_state;
 
+// Nothing stops this thread until it is destroyed: for short work that reports how other work
+// ended.
+class StopPause {
+ public:
+  StopPause() : outer_(stop_state.scope) { stop_state.scope = nullptr; }
+  ~StopPause() { stop_state.scope = outer_; }
+  StopPause(const StopPause&) = delete;
+  StopPause& operator=(const StopPause&) = delete;
+
+ private:
+  StopScope* outer_;
+};
+
 // Reads the clock and the flags now.
 bool stop_requested();
 void poll_stop_now();

@@ -45,15 +45,13 @@ Result<std::string> binary_of(const std::string& device, const pipeline::Generat
   const codegen::Target& target = request.target;
   VYRE_TRY_ASSIGN(auto code, pipeline::generate(request, limits));
   VYRE_TRY(pipeline::check_driver_text(code, target.format, limits));
-  // Nothing of the plan is needed after the load.
-  const std::shared_ptr<const plan::Plan> plan(std::shared_ptr<void>(), &request.plan);
   const StageScope stage(Stage::Load);
   poll_stop_now();
-  VYRE_TRY_ASSIGN(
-      const auto loaded,
-      backend->load({.format = target.format,
-                     .code = std::move(code),
-                     .entries = codegen::entries_of(plan, request.program.program.name, target)}));
+  VYRE_TRY_ASSIGN(const auto loaded,
+                  backend->load({.format = target.format,
+                                 .code = std::move(code),
+                                 .entries = codegen::entries_of(
+                                     request.plan, request.program.program.name, target)}));
   return text_of(loaded.native());
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/codegen.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -78,44 +79,91 @@ Result<Format> choose_format(const device::FormatSet& formats, std::string_view 
                   device, to_string(formats)));
 }
 
-std::vector<device::Entry> entries_of(const std::shared_ptr<const plan::Plan>& plan,
-                                      std::string_view program_name, const Target& target) {
+namespace {
+
+bool is_written(ir::BufferKind kind) {
+  switch (kind) {
+    case ir::BufferKind::InOut:
+    case ir::BufferKind::Out:
+    case ir::BufferKind::WriteOnly:
+    case ir::BufferKind::Persistent:
+    case ir::BufferKind::Shared: return true;
+    case ir::BufferKind::In:
+    case ir::BufferKind::Uniform: return false;
+  }
+  return true;
+}
+
+std::vector<device::EntryBinding> bindings_of(const plan::Segment& segment) {
+  std::vector<device::EntryBinding> bindings;
+  const check::CheckedProgram& c = segment.program;
+  for (size_t i = 0; i < c.program.buffers.size(); ++i) {
+    const ir::Buffer& buffer = c.program.buffers[i];
+    bindings.push_back({.name = buffer.name,
+                        .element_bytes = bytes_of(buffer.element),
+                        .count = c.buffers[i].constant_count,
+                        .written = is_written(buffer.kind),
+                        .shared = buffer.kind == ir::BufferKind::Shared});
+  }
+  for (const plan::SharedUse& use : segment.shared) {
+    bindings[use.buffer.index()].restore = use.restore;
+    bindings[use.buffer.index()].save = use.save;
+  }
+  return bindings;
+}
+
+}  // namespace
+
+std::vector<device::Entry> entries_of(const plan::Plan& plan, std::string_view program_name,
+                                      const Target& target) {
   std::vector<device::Entry> entries;
-  for (size_t i = 0; i < plan->segments.size(); ++i) {
-    const plan::Segment& segment = plan->segments[i];
+  for (size_t i = 0; i < plan.segments.size(); ++i) {
+    const plan::Segment& segment = plan.segments[i];
     device::Entry entry;
     entry.name =
-        plan->whole ? std::string(program_name) : fmt::format("{}, segment {}", program_name, i);
-    entry.arguments = static_cast<uint32_t>(segment.arguments.size());
-    for (const plan::SharedUse& use : segment.shared)
-      entry.shared.push_back({use.buffer, use.restore, use.save});
-    // Lanes that write a value of all of them have to agree on it.
-    for (const plan::Argument& a : segment.arguments)
-      entry.agreed.push_back(a.kind == plan::Argument::Kind::HiddenOut &&
-                             (plan->hidden[a.index].kind == plan::Hidden::Kind::Frame ||
-                              !segment.carries_group_frame));
-    entry.barriers_inside =
-        segment.barriers_inside || (plan->whole && segment.program.has_grid_barrier);
+        plan.whole ? std::string(program_name) : fmt::format("{}, segment {}", program_name, i);
+    entry.bindings = bindings_of(segment);
     entry.regions = segment.regions;
-    entry.program = std::shared_ptr<const check::CheckedProgram>(plan, &segment.program);
-    entry.live = segment.live;
-    entry.whole = plan->whole;
-    const auto number = static_cast<uint32_t>(i);
-    if (target.format == Format::Object)
-      entry.explain = [plan, number, checked = target.checked](const device::KernelStop& stop) {
-        return explain_stop(*plan, number, checked, stop);
-      };
+    entry.workgroup = segment.program.workgroup;
+    entry.barriers_inside =
+        segment.barriers_inside || (plan.whole && segment.program.has_grid_barrier);
+    entry.whole = plan.whole;
+    entry.can_trap = std::ranges::any_of(segment.program.program.stmts, [](const ir::Stmt& s) {
+      return std::holds_alternative<ir::Trap>(s);
+    });
     if (target.format == Format::Ptx) {
       const ThreadShape shape = thread_shape(segment.program, target.checked);
       entry.lanes_per_thread = shape.lanes;
-      entry.block_threads = shape.threads;
-      entry.explain = [plan, number](const device::KernelStop& stop) {
-        return explain_whole_stop(*plan, number, stop);
-      };
+      entry.threads = shape.threads;
+      entry.shared_bytes = block_shared_bytes(segment.program);
+      entry.launchable = is_launchable(segment);
     }
     entries.push_back(std::move(entry));
   }
   return entries;
+}
+
+std::vector<std::shared_ptr<const device::InterpretedProgram>> programs_of(
+    const std::shared_ptr<const plan::Plan>& plan) {
+  std::vector<std::shared_ptr<const device::InterpretedProgram>> programs;
+  for (const plan::Segment& segment : plan->segments) {
+    auto program = std::make_shared<device::InterpretedProgram>();
+    program->program = std::shared_ptr<const check::CheckedProgram>(plan, &segment.program);
+    program->live = segment.live;
+    // Lanes that write a value of all of them have to agree on it.
+    for (const plan::Argument& a : segment.arguments)
+      program->agreed.push_back(a.kind == plan::Argument::Kind::HiddenOut &&
+                                (plan->hidden[a.index].kind == plan::Hidden::Kind::Frame ||
+                                 !segment.carries_group_frame));
+    programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+Error explain(const plan::Plan& plan, Format format, bool checked, uint32_t entry,
+              const device::KernelStop& stop) {
+  return format == Format::Object ? explain_stop(plan, entry, checked, stop)
+                                  : explain_whole_stop(plan, entry, stop);
 }
 
 Result<std::vector<std::byte>> emit(const Target& target, const plan::Plan& plan) {

@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "vyre/base/result.hpp"
 
 namespace vyre::codegen {
+
+// "19.1.7": of the library that runs in this process, which may be newer than the headers.
+std::string llvm_version();
 
 // An exception has gone through frames of LLVM, which have no destructors to run: something may be
 // locked or half done. Another process is the better place to compile in from then on.

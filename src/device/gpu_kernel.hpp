@@ -7,9 +7,9 @@
 // and, at once behind it, one KernelBinding per argument of the entry, with addresses of the device
 // (device/kernel.hpp). That of a shared buffer is where workgroups keep it between launches. A
 // workgroup is a block of as many threads as it has lanes, all along x; workgroups are blocks
-// (x, y, z). The launch gives a block gpu_shared_bytes() of dynamic shared memory.
+// (x, y, z). The launch gives a block Entry::shared_bytes of dynamic shared memory.
 //
-// Where Entry::lanes_per_thread is more than 1, blocks have Entry::block_threads threads and there
+// Where Entry::lanes_per_thread is more than 1, blocks have Entry::threads threads and there
 // are as many along x as it takes to run all lanes of a row of workgroups; `first` counts blocks.
 //
 // Where Entry::barriers_inside, all blocks of the grid have to be on the GPU at once (a cooperative
@@ -20,7 +20,6 @@
 #include <cstdint>
 
 #include "device/kernel.hpp"
-#include "vyre/check/check.hpp"
 #include "vyre/device/capabilities.hpp"
 
 namespace vyre::device {
@@ -63,16 +62,9 @@ inline constexpr uint32_t kGpuCounterWords =
 // their order, each at a multiple of kGpuSharedRow.
 inline constexpr uint64_t kGpuSharedRow = 16;
 inline constexpr uint64_t kGpuSharedHeader = 16;
-uint64_t gpu_shared_bytes(const check::CheckedProgram& program);
 
 // What this code does on every GPU that it is made for. Shared memory, bindings, formats and
 // whether blocks can be there all at once are the device's.
 Capabilities gpu_capabilities();
-
-// Whether an entry can be launched at all. Lanes that have ended and only walk along to barriers
-// (`live`) are still threads of their warp but do not come to operations of subgroups, which would
-// wait for them: such a program has to be split at its barriers. A backend says that no workgroup
-// of it fits on the device, and the code of the kernel is empty.
-bool gpu_can_meet(const check::CheckedProgram& program, ir::LocalId live);
 
 }  // namespace vyre::device

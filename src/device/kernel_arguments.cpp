@@ -11,17 +11,13 @@ namespace vyre::device {
 
 std::vector<KernelArgument> kernel_arguments(const Entry& entry) {
   std::vector<KernelArgument> arguments;
-  const auto& buffers = entry.program->program.buffers;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const uint32_t bytes = bytes_of(buffers[i].element);
+  for (const EntryBinding& binding : entry.bindings) {
     KernelArgument a;
-    a.element_shift = static_cast<uint32_t>(std::countr_zero(bytes));
-    a.shared = buffers[i].kind == ir::BufferKind::Shared;
-    const auto constant = entry.program->buffers[i].constant_count;
-    if (constant && !a.shared) a.count = *constant;
-    for (const SharedEdge& edge : entry.shared)
-      if (edge.buffer.index() == i && (edge.restore || edge.save))
-        a.kept_bytes = uint64_t{constant.value_or(0)} * bytes;
+    a.element_shift = static_cast<uint32_t>(std::countr_zero(binding.element_bytes));
+    a.shared = binding.shared;
+    if (binding.count && !binding.shared) a.count = *binding.count;
+    if (binding.shared && (binding.restore || binding.save))
+      a.kept_bytes = uint64_t{binding.count.value_or(0)} * binding.element_bytes;
     arguments.push_back(a);
   }
   return arguments;
@@ -50,11 +46,13 @@ Error too_long_error(const Entry& entry, size_t index, const KernelArgument& arg
   return error(
       ErrorCode::LimitExceeded,
       fmt::format("buffer `{}` has {} elements, and device `{}` takes {}. Fix: use a shorter one",
-                  entry.program->program.buffers[index].name,
-                  region.bytes >> argument.element_shift, device, kMostKernelElements));
+                  entry.bindings[index].name, region.bytes >> argument.element_shift, device,
+                  kMostKernelElements));
 }
 
-Error unexplained_error(const Entry& entry, const KernelStop& stop) {
+Error explain_stop(const StopExplainer& explain, const Entry& entry, uint32_t number,
+                   const KernelStop& stop) {
+  if (explain) return explain(number, stop);
   return error(ErrorCode::Internal,
                fmt::format("lane {} of `{}` stopped at site {}, which nobody can explain. Fix: "
                            "report this as a bug of the code generator",

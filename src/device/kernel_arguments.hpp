@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compiled code relies on in the bytes it is given, taken from the program of its entry: the
-// same for every device that runs compiled code.
+// What compiled code relies on in the bytes it is given, taken from its entry: the same for every
+// device that runs compiled code.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct KernelArgument {
   uint64_t count = kAnyCount;  // that the code relies on
   uint64_t kept_bytes = 0;     // of a shared buffer, for each workgroup between launches
 };
-// By argument. The entry has its program.
+// By argument.
 std::vector<KernelArgument> kernel_arguments(const Entry& entry);
 
 inline constexpr uint64_t kBindingAlign = 256;
@@ -52,7 +52,8 @@ Error misfit_error(const Entry& entry, size_t index, const KernelArgument& argum
 // LimitExceeded.
 Error too_long_error(const Entry& entry, size_t index, const KernelArgument& argument,
                      const Region& region, const std::string& device);
-// Internal: a stop that the entry cannot explain.
-Error unexplained_error(const Entry& entry, const KernelStop& stop);
+// What the artifact says of a stop; Internal if it says nothing.
+Error explain_stop(const StopExplainer& explain, const Entry& entry, uint32_t number,
+                   const KernelStop& stop);
 
 }  // namespace vyre::device

@@ -63,8 +63,8 @@ TEST(Telemetry, NamesInTheirOrder) {
                          "grid_sync_segments", "grid_sync_points", "launches_native",
                          "launches_virtual", "launches_resident", "launches_host", "launches_whole",
                          "fixpoint_passes", "fixpoint_early_exits", "cache_hits", "cache_misses",
-                         "cache_unknown", "cache_corrupt", "compile_ns", "device_lost",
-                         "recoveries", "traps", "out_of_bounds", "cleared_bytes"));
+                         "cache_unknown", "cache_corrupt", "compile_ns", "planned", "generated",
+                         "device_lost", "recoveries", "traps", "out_of_bounds", "cleared_bytes"));
   EXPECT_EQ(names.size(), kTelemetryFieldCount);
   std::set<std::string> helps;
   for (const Field& field : fields()) {

@@ -11,7 +11,10 @@
 #include "base/fork.hpp"
 #include "base/stop.hpp"
 #include "codegen/codegen.hpp"
+#include "codegen/in_process.hpp"
+#include "pipeline/artifact_image.hpp"
 #include "pipeline/generate.hpp"
+#include "pipeline/site_table.hpp"
 #include "vyre/ir/binary.hpp"
 
 namespace vyre::pipeline {
@@ -53,6 +56,12 @@ codegen::Target target_of(const device::BackendInfo& info, const Policy& policy,
 }
 
 }  // namespace
+
+std::string_view compiler_build_id() {
+  static const std::string kId =
+      fmt::format("{} llvm-{}", compiler_source_id(), codegen::llvm_version());
+  return kId;
+}
 
 Fields describe(const Policy& policy) {
   return {{"route", std::string(plan::name_of(policy.route))},
@@ -267,82 +276,89 @@ Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy
   return found;
 }
 
+struct Compiler::Making {
+  const Request& request;
+  device::Format format;  // of what is generated
+  std::shared_ptr<Variant> variant;
+  std::shared_ptr<const plan::Plan> plan = {};  // null as long as the disk has the answer
+  device::Artifact artifact = {};
+  CacheHit hit = CacheHit::No;
+};
+
 Result<Compiler::Found> Compiler::make(const Request& request) {
   const device::BackendInfo& info = backend_->info();
-  const Policy& policy = request.policy;
   VYRE_TRY_ASSIGN(const auto format, codegen::choose_format(info.capabilities.formats, info.id));
+  Making m{.request = request, .format = format, .variant = std::make_shared<Variant>()};
+  m.variant->policy = request.policy;
+  m.variant->key = request.key;
+  m.artifact.key = request.key.combined();
+  // An interpreter runs the programs of the plan themselves.
+  if (format == device::Format::Program) VYRE_TRY(plan(m));
 
-  TraceSpan plan_span(request.trace, TraceCategory::Plan, request.name());
-  plan_span.arg("route", plan::name_of(policy.route));
-  VYRE_TRY_ASSIGN(auto planned, make_plan(*request.source.program, policy, info.capabilities));
-  plan_span.arg("segments", planned.segments.size());
-  plan_span.end();
-
-  auto variant = std::make_shared<Variant>();
-  variant->policy = policy;
-  variant->key = request.key;
-  variant->plan = std::make_shared<const plan::Plan>(std::move(planned));
-  device::Artifact artifact;
-  artifact.format = format;
-  artifact.key = request.key.combined();
-  artifact.entries = codegen::entries_of(variant->plan, request.name(),
-                                         target_of(info, policy, format, options_.poison));
   DiskCache::Lock one_compiler;
-  CacheHit hit = find_code(request, artifact, one_compiler) ? CacheHit::Yes : CacheHit::No;
-  const auto compile = [&]() -> Result<void> {
-    artifact.format = format;
-    hit = CacheHit::No;
-    return compile_code(request, *variant->plan, artifact);
-  };
-  const auto load = [&]() -> Result<void> {
-    variant->code_digest = digest_of(artifact.code);
-    variant->code_bytes = artifact.code.size();
-    const StageScope stage(Stage::Load);
-    poll_stop_now();
-    VYRE_TRY(check_driver_text(artifact.code, artifact.format, request.limits));
-    TraceSpan span(request.trace, TraceCategory::Compile, "load " + request.name());
-    span.arg("bytes", artifact.code.size());
-    VYRE_TRY_ASSIGN(auto loaded, backend_->load(artifact));
-    variant->loaded = std::move(loaded);
-    return {};
-  };
-  if (hit == CacheHit::No) VYRE_TRY(compile());
-  auto loaded = load();
+  if (DiskCache* const disk = options_.disk.get();
+      disk != nullptr && disk->state() != CacheState::Off && !look_on_disk(m)) {
+    one_compiler = disk->lock(request.key);
+    if (one_compiler.held()) (void)look_on_disk(m);
+  }
+  if (m.hit == CacheHit::No) VYRE_TRY(generate_code(m));
+  auto loaded = load(m);
   // Code from the disk that the device refuses is replaced, like an entry that is broken.
-  if (!loaded && hit == CacheHit::Yes && is_of_code(loaded.error().code)) {
+  if (!loaded && m.hit == CacheHit::Yes && is_of_code(loaded.error().code)) {
     telemetry_.add(TelemetryField::CacheCorrupt);
-    loaded = compile();
-    if (loaded) loaded = load();
+    loaded = generate_code(m);
+    if (loaded) loaded = load(m);
   }
   if (!loaded) return std::unexpected(loaded.error());
-  if (hit == CacheHit::No && request.limits.store) store(request, *variant, artifact);
-  variant->entries = std::move(artifact.entries);
-  return Found{std::move(variant), hit};
+  if (m.hit == CacheHit::No && request.limits.store) store(m);
+  m.variant->entries = std::move(m.artifact.entries);
+  return Found{std::move(m.variant), m.hit};
 }
 
-bool Compiler::find_code(const Request& request, device::Artifact& artifact,
-                         DiskCache::Lock& one_compiler) {
-  DiskCache* const disk = options_.disk.get();
-  if (disk == nullptr || disk->state() == CacheState::Off) return false;
-  const auto look = [&]() -> bool {
-    const TraceSpan span(request.trace, TraceCategory::Cache, "look up on disk");
-    const uint64_t corrupt = disk->corrupt();
-    auto bytes = disk->find(request.key);
-    telemetry_.add(TelemetryField::CacheCorrupt, disk->corrupt() - corrupt);
-    if (!bytes || bytes->empty()) return false;
-    // The last byte says which format the rest has.
-    artifact.format = static_cast<device::Format>(bytes->back());
-    bytes->pop_back();
-    artifact.code = std::move(*bytes);
-    return true;
-  };
-  if (look()) return true;
-  one_compiler = disk->lock(request.key);
-  return one_compiler.held() && look();
+Result<void> Compiler::plan(Making& m) {
+  const Request& request = m.request;
+  const device::BackendInfo& info = backend_->info();
+  TraceSpan span(request.trace, TraceCategory::Plan, request.name());
+  span.arg("route", plan::name_of(request.policy.route));
+  VYRE_TRY_ASSIGN(auto planned,
+                  make_plan(*request.source.program, request.policy, info.capabilities));
+  span.arg("segments", planned.segments.size());
+  telemetry_.add(TelemetryField::Planned);
+  m.plan = std::make_shared<const plan::Plan>(std::move(planned));
+  m.variant->schedule = plan::schedule_of(*m.plan);
+  m.artifact.entries = codegen::entries_of(
+      *m.plan, request.name(), target_of(info, request.policy, m.format, options_.poison));
+  if (m.format == device::Format::Program) m.artifact.programs = codegen::programs_of(m.plan);
+  return {};
 }
 
-Result<void> Compiler::compile_code(const Request& request, const plan::Plan& plan,
-                                    device::Artifact& artifact) {
+bool Compiler::look_on_disk(Making& m) {
+  const Request& request = m.request;
+  DiskCache& disk = *options_.disk;
+  const TraceSpan span(request.trace, TraceCategory::Cache, "look up on disk");
+  const uint64_t corrupt = disk.corrupt();
+  const auto bytes = disk.find(request.key);
+  telemetry_.add(TelemetryField::CacheCorrupt, disk.corrupt() - corrupt);
+  if (!bytes) return false;
+  auto found = decode_artifact(*bytes, request.source.program->program.buffers.size());
+  if (!found) {
+    telemetry_.add(TelemetryField::CacheCorrupt);
+    return false;
+  }
+  m.artifact.format = found->format;
+  m.artifact.code = std::move(found->code);
+  if (m.plan == nullptr) {
+    m.artifact.entries = std::move(found->entries);
+    m.variant->schedule = std::move(found->schedule);
+  }
+  m.hit = CacheHit::Yes;
+  return true;
+}
+
+Result<void> Compiler::generate_code(Making& m) {
+  const Request& request = m.request;
+  m.hit = CacheHit::No;
+  if (m.plan == nullptr) VYRE_TRY(plan(m));
   const device::BackendInfo& info = backend_->info();
   const TraceSpan span(request.trace, TraceCategory::Compile, request.name());
   if (base::ForkSensitive::is_locked())
@@ -355,31 +371,57 @@ Result<void> Compiler::compile_code(const Request& request, const plan::Plan& pl
               .at = {},
               .diagnostics = {}});
   const base::ForkSensitive guard;
-  VYRE_TRY_ASSIGN(
-      auto code,
-      generate({.program = *request.source.program,
-                .policy = request.policy,
-                .plan = plan,
-                .target = target_of(info, request.policy, artifact.format, options_.poison),
-                .wide_index = info.capabilities.i64},
-               request.limits));
-  artifact.code = std::move(code);
+  telemetry_.add(TelemetryField::Generated);
+  VYRE_TRY_ASSIGN(auto code,
+                  generate({.program = *request.source.program,
+                            .policy = request.policy,
+                            .plan = *m.plan,
+                            .target = target_of(info, request.policy, m.format, options_.poison),
+                            .wide_index = info.capabilities.i64},
+                           request.limits));
+  m.artifact.format = m.format;
+  m.artifact.code = std::move(code);
+  return {};
+}
+
+Result<void> Compiler::load(Making& m) {
+  const Request& request = m.request;
+  Variant& variant = *m.variant;
+  variant.code_digest = digest_of(m.artifact.code);
+  variant.code_bytes = m.artifact.code.size();
+  variant.sites = std::make_shared<const SiteTable>(
+      SiteTable::Origin{.program = request.source.program,
+                        .policy = request.policy,
+                        .capabilities = backend_->info().capabilities,
+                        .format = m.format},
+      m.plan);
+  if (m.format != device::Format::Program)
+    m.artifact.explain = [sites = variant.sites](uint32_t entry, const device::KernelStop& stop) {
+      return sites->explain(entry, stop);
+    };
+  const StageScope stage(Stage::Load);
+  poll_stop_now();
+  VYRE_TRY(check_driver_text(m.artifact.code, m.artifact.format, request.limits));
+  TraceSpan span(request.trace, TraceCategory::Compile, "load " + request.name());
+  span.arg("bytes", m.artifact.code.size());
+  VYRE_TRY_ASSIGN(auto loaded, backend_->load(m.artifact));
+  variant.loaded = std::move(loaded);
   return {};
 }
 
 // The program is compiled by now, so nothing that goes wrong here may stop it.
-void Compiler::store(const Request& request, const Variant& variant,
-                     const device::Artifact& artifact) {
+void Compiler::store(const Making& m) {
   if (options_.disk == nullptr) return;
+  const Request& request = m.request;
   const TraceSpan span(request.trace, TraceCategory::Cache, "store on disk");
-  const auto native = variant.loaded.native();
-  const auto code = native.empty() ? std::span<const std::byte>(artifact.code) : native;
-  const auto format = native.empty() ? artifact.format : variant.loaded.native_format();
+  const auto native = m.variant->loaded.native();
+  const bool better = !native.empty();
   try {
-    std::vector<std::byte> payload;
-    payload.reserve(code.size() + 1);
-    payload.insert(payload.end(), code.begin(), code.end());
-    payload.push_back(static_cast<std::byte>(format));
+    const std::vector<std::byte> payload =
+        encode({.format = better ? m.variant->loaded.native_format() : m.artifact.format,
+                .code = better ? native : std::span<const std::byte>(m.artifact.code),
+                .entries = m.artifact.entries,
+                .schedule = m.variant->schedule});
     options_.disk->store(request.key, payload,
                          fmt::format("{} on {}, {}", request.name(), backend_->info().id,
                                      plan::name_of(request.policy.route)));

@@ -4,11 +4,16 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "pipeline/compile_job.hpp"
 #include "vyre/pipeline/compile_limits.hpp"
 
 namespace vyre::pipeline {
+
+// Of the sources that this compiler is built from and of the LLVM it is built with, see
+// cmake/CompilerId.cmake. The part of compiler_build_id() that is known when Vyre is built.
+std::string_view compiler_source_id();
 
 struct GenerateRequest {
   const check::CheckedProgram& program;

@@ -64,12 +64,6 @@ std::string_view name_of(FixpointMode mode) {
   return "?";
 }
 
-std::optional<uint32_t> Plan::find_hidden(Hidden::Kind kind) const {
-  for (uint32_t i = 0; i < hidden.size(); ++i)
-    if (hidden[i].kind == kind) return i;
-  return std::nullopt;
-}
-
 namespace {
 
 Plan whole_program(const check::CheckedProgram& checked, Route route) {

@@ -10,7 +10,7 @@
 
 namespace vyre::plan {
 
-uint64_t blocks_of(const Segment& segment, uint64_t workgroups, uint64_t resident) {
+uint64_t blocks_of(const SegmentLaunch& segment, uint64_t workgroups, uint64_t resident) {
   const uint64_t folds = segment.folds;
   const uint64_t most = std::min(resident, workgroups / folds);
   if (segment.turns == 0) return most;

@@ -46,7 +46,7 @@ const Segment* widest(const Plan& plan) {
 
 }  // namespace
 
-Result<StateBytes> state_bytes(const Plan& plan, const check::CheckedProgram& source,
+Result<StateBytes> state_bytes(const Outline& plan, const check::CheckedProgram& source,
                                const check::Launch& launch) {
   StateBytes bytes;
   for (const Hidden& h : plan.hidden) {

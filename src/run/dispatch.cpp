@@ -10,6 +10,7 @@
 
 #include "base/errors.hpp"
 #include "base/free_memory.hpp"
+#include "pipeline/site_table.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
 #include "vyre/check/overwritten.hpp"
@@ -108,9 +109,8 @@ Result<void> Dispatch::shape() {
     }
     w.variant = std::move(*found);
     if (!w.wanted.unknown_grid)
-      VYRE_TRY(plan::check_state(*w.variant->plan, *p_.source.program, w.launch,
-                                 config_.max_state_bytes.value_or(~uint64_t{0})));
-    w.layout = make_layout(*w.variant->plan, *p_.source.program, w.launch, w.wanted.resident,
+      VYRE_TRY(check_state(config_.max_state_bytes.value_or(~uint64_t{0})));
+    w.layout = make_layout(w.variant->schedule, *p_.source.program, w.launch, w.wanted.resident,
                            w.wanted.repeated);
     if (one_pass())
       w.layout.overwritten = check::overwritten(*p_.source.program, w.launch, w.given);
@@ -135,8 +135,7 @@ Result<void> Dispatch::shape() {
     w.shape = w.wanted;
     w.shaped = true;
   } else if (config_.max_state_bytes) {
-    VYRE_TRY(plan::check_state(*w.variant->plan, *p_.source.program, w.launch,
-                               *config_.max_state_bytes));
+    VYRE_TRY(check_state(*config_.max_state_bytes));
   }
   // An output that stays on the device must fit there.
   for (size_t i = 0; i < w.layout.source_bytes.size(); ++i) {
@@ -159,6 +158,17 @@ Result<void> Dispatch::shape() {
 bool Dispatch::one_pass() const {
   const Workspace::Shape& wanted = lease_->wanted;
   return !wanted.checked && !wanted.repeated && !wanted.unknown_grid && !at_host();
+}
+
+Result<void> Dispatch::check_state(uint64_t most) const {
+  const Workspace& w = *lease_;
+  const auto bytes = plan::state_bytes(w.variant->schedule, *p_.source.program, w.launch);
+  if (!bytes) return std::unexpected(bytes.error());
+  if (bytes->total <= most) return {};
+  // The error names values of the source and a barrier, which only the plan knows.
+  const auto plan = w.variant->sites->plan();
+  if (!plan) return std::unexpected(plan.error());
+  return plan::check_state(**plan, *p_.source.program, w.launch, most);
 }
 
 Result<void> Dispatch::check_output_bytes() {
@@ -219,7 +229,7 @@ PlanRunner::Setup Dispatch::runner_setup() const {
 void Dispatch::setup_memory(Recorder& recorder) {
   Workspace& w = *lease_;
   Memory::Setup setup;
-  setup.plan = w.variant->plan.get();
+  setup.plan = &w.variant->schedule;
   setup.source = p_.source.program.get();
   setup.layout = &w.layout;
   setup.at_host = at_host();
@@ -272,7 +282,7 @@ Error Dispatch::with_context(Error error, uint32_t segment) const {
   const Workspace& w = *lease_;
   std::vector<std::string> lines;
   if (w.variant)
-    lines.push_back(fmt::format("segment {} of {}", segment, w.variant->plan->segments.size()));
+    lines.push_back(fmt::format("segment {} of {}", segment, w.variant->schedule.segments.size()));
   lines.push_back(fmt::format(
       "while running program `{}`{} on device `{}`", p_.source.program->program.name,
       config_.label ? fmt::format(" ({})", *config_.label) : "", device_.backend->info().id));
@@ -332,7 +342,7 @@ Result<void> Dispatch::record_work(Outputs* slots) {
     if (auto ok = read_grid(); !ok) return failed(ok.error(), 0);
   setup_memory(w.recorder);
   report_.route = w.route;
-  report_.segments = static_cast<uint32_t>(w.variant->plan->segments.size());
+  report_.segments = static_cast<uint32_t>(w.variant->schedule.segments.size());
   report_.grid = w.launch.grid;
   report_.workgroup = w.launch.workgroup;
   report_.cache_hit = p_.compile_hit;
@@ -420,7 +430,7 @@ void Dispatch::finish(Report& report, const OutputStats& stats) const {
 
 void Dispatch::count(uint64_t dispatches, uint64_t launches) const {
   device::Telemetry& t = device_.telemetry;
-  const plan::Plan& plan = *lease_->variant->plan;
+  const plan::Schedule& plan = lease_->variant->schedule;
   const Route route = lease_->route;
   t.add(TelemetryField::Launches, launches);
   const bool barriers = plan::contains_grid_barrier(*p_.source.program);

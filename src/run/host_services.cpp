@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pipeline/site_table.hpp"
 #include "run/plan_runner.hpp"
 
 namespace vyre::run {
@@ -72,8 +73,9 @@ PlanRunner::Signal PlanRunner::resume_step(const ResumeStep& x) {
     uint32_t state = 0;
     std::memcpy(&state, at, 4);
     if (state != kParked + x.resume) continue;
-    const Site& site = plan_.sites[(*sites)[lane]];
-    reports.push_back({site.tag, (*values)[lane], lane, site.at});
+    const auto report = report_of(lane, *sites, *values);
+    if (!report) return fail(report.error());
+    reports.push_back({report->site.tag, report->value, lane, report->site.at});
     std::memcpy(at, &kLive, 4);
   }
   m_.put_back_hidden(mask_row);
@@ -115,7 +117,7 @@ PlanRunner::Signal PlanRunner::collective(const CollectiveStep& x) {
       s_.communicator != nullptr ? *s_.communicator : device::self_communicator();
   if (auto ok = ranks.exchange(exchange); !ok) {
     Error error = ok.error();
-    if (!error.at.known()) error.at = x.at;
+    if (!error.at.known()) error.at = s_.variant->sites->collective(plan_, x);
     return fail(std::move(error));
   }
   m_.put_back(dst);

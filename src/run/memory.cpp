@@ -65,7 +65,7 @@ bool is_written(BufferKind kind) {
          kind == BufferKind::Persistent;
 }
 
-Layout make_layout(const plan::Plan& plan, const check::CheckedProgram& source,
+Layout make_layout(const plan::Schedule& plan, const check::CheckedProgram& source,
                    const check::Launch& launch, const std::vector<bool>& resident, bool repeated) {
   Layout layout;
   uint64_t at = 0;
@@ -284,12 +284,11 @@ void Memory::compare_snapshots() {
               DriverWords::kDiffers);
 }
 
-Result<void> Memory::launch(const plan::Segment& segment, const Launch& launch,
-                            const Entry* entry) {
-  const ir::Program& program = segment.program.program;
+Result<void> Memory::launch(const plan::SegmentLaunch& segment, const Launch& launch,
+                            const Entry& entry) {
   const auto place_of = [&](size_t i) -> Place* {
     const plan::Argument& a = segment.arguments[i];
-    if (program.buffers[i].kind == BufferKind::Shared) {
+    if (entry.bindings[i].shared) {
       for (const plan::SharedUse& use : segment.shared)
         if (use.buffer.index() == i) return &places_[place_of_row(use.hidden, 0)];
       return nullptr;
@@ -309,13 +308,12 @@ Result<void> Memory::launch(const plan::Segment& segment, const Launch& launch,
                               const_cast<std::byte*>(from.data())});
     }
   }
-  recorder_->launch(launch, arguments_, entry);
+  recorder_->launch(launch, arguments_, &entry);
   if (!setup_.at_host) return {};
   for (size_t i = 0; i < segment.arguments.size(); ++i) {
     Place* const place = place_of(i);
     if (place == nullptr || place->region.bytes == 0) continue;
-    const BufferKind kind = program.buffers[i].kind;
-    if (!is_written(kind) && kind != BufferKind::Shared) continue;
+    if (!entry.bindings[i].written) continue;
     // The upload above may still read from the caller's bytes, or from `home`, which stays.
     if (!place->own) place->home.resize(place->region.bytes);
     place->own = true;

@@ -13,7 +13,7 @@
 #include "run/recorder.hpp"
 #include "vyre/check/launch.hpp"
 #include "vyre/device/buffer.hpp"
-#include "vyre/plan/plan.hpp"
+#include "vyre/plan/schedule.hpp"
 
 namespace vyre::run {
 
@@ -48,7 +48,7 @@ struct DriverWords {
 };
 
 // `resident` by BufferId: the caller has a buffer for it.
-Layout make_layout(const plan::Plan& plan, const check::CheckedProgram& source,
+Layout make_layout(const plan::Schedule& plan, const check::CheckedProgram& source,
                    const check::Launch& launch, const std::vector<bool>& resident, bool repeated);
 
 bool is_written(ir::BufferKind kind);
@@ -56,7 +56,7 @@ bool is_written(ir::BufferKind kind);
 class Memory {
  public:
   struct Setup {
-    const plan::Plan* plan = nullptr;
+    const plan::Schedule* plan = nullptr;
     const check::CheckedProgram* source = nullptr;
     const Layout* layout = nullptr;
     bool at_host = false;
@@ -82,8 +82,9 @@ class Memory {
   // Instead of swap() where the halves keep their roles: what was written becomes what is read.
   void carry(plan::Hidden::Kind kind);
 
-  Result<void> launch(const plan::Segment& segment, const device::Launch& launch,
-                      const device::Entry* entry);
+  // The entry must outlive the flush.
+  Result<void> launch(const plan::SegmentLaunch& segment, const device::Launch& launch,
+                      const device::Entry& entry);
   void zero(uint32_t row);
   void set_hidden_word(uint32_t row, uint32_t word, uint32_t value);
   [[nodiscard]] device::Word hidden_word(uint32_t row, uint32_t word) const;

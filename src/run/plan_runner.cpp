@@ -8,6 +8,7 @@
 
 #include "base/errors.hpp"
 #include "base/match.hpp"
+#include "pipeline/site_table.hpp"
 #include "run/errors.hpp"
 #include "vyre/oracle/oracle.hpp"
 
@@ -43,11 +44,11 @@ bool decides(const Step& step) {
 }  // namespace
 
 PlanRunner::PlanRunner(const Setup& setup, Memory& memory, Recorder& recorder, Report& report)
-    : s_(setup), plan_(*setup.variant->plan), m_(memory), recorder_(recorder), report_(report) {
+    : s_(setup), plan_(setup.variant->schedule), m_(memory), recorder_(recorder), report_(report) {
   decides_ = tree_has(plan_.steps, decides);
   needs_host_ = tree_has(plan_.steps, needs_host);
   may_end_early_ =
-      !plan_.sites.empty() || std::ranges::any_of(plan_.segments, &Segment::tells_live);
+      !plan_.sites.empty() || std::ranges::any_of(plan_.segments, &SegmentLaunch::tells_live);
   s_.record_loops = s_.record_loops && !needs_host_;
 }
 
@@ -90,7 +91,7 @@ Result<void> PlanRunner::pass() {
     if (check_stop() == Signal::Stop) return std::unexpected(std::move(*error_));
   }
   if (signal == Signal::Stop) return std::unexpected(std::move(*error_));
-  const bool counted = std::ranges::none_of(plan_.segments, &Segment::barriers_inside);
+  const bool counted = std::ranges::none_of(plan_.segments, &SegmentLaunch::barriers_inside);
   if (!plan_.whole && counted) report_.grid_barriers = report_.grid_barriers.value_or(0) + phases_;
   return {};
 }
@@ -99,7 +100,7 @@ Result<void> PlanRunner::take_reports() {
   if (plan_.whole) {
     device::Completion& done = recorder_.completion();
     if (!done.whole) {
-      if (!plan_.segments[0].program.has_grid_barrier) report_.grid_barriers = 0;
+      if (!s_.variant->entries[0].barriers_inside) report_.grid_barriers = 0;
       return {};
     }
     report_.grid_barriers = report_.grid_barriers.value_or(0) + done.whole->phases;
@@ -247,7 +248,7 @@ PlanRunner::Signal PlanRunner::fixpoint(const FixpointStep& x) {
 // ---- launches
 
 Result<void> PlanRunner::add_launch(uint32_t index) {
-  const Segment& segment = plan_.segments[index];
+  const SegmentLaunch& segment = plan_.segments[index];
   if (!plan_.whole) {
     const uint32_t control = *plan_.find_hidden(Hidden::Kind::Control);
     if (segment.tells_live) m_.set_hidden_word(control, ControlWords::kLive, 0);
@@ -255,6 +256,7 @@ Result<void> PlanRunner::add_launch(uint32_t index) {
       m_.set_hidden_word(control, plan_.control.parked(r), 0);
     if (const auto meeting = plan_.find_hidden(Hidden::Kind::Meeting)) m_.zero(*meeting);
   }
+  const device::Entry& entry = s_.variant->entries[index];
   device::Launch launch;
   launch.pipeline = s_.variant->loaded.handle();
   launch.entry = index;
@@ -262,10 +264,10 @@ Result<void> PlanRunner::add_launch(uint32_t index) {
   launch.grid = s_.launch->grid;
   launch.grid_from = s_.grid_from;
   launch.segment = index;
-  launch.cooperative = s_.variant->entries[index].barriers_inside || plan_.route == Route::Virtual;
+  launch.cooperative = entry.barriers_inside || plan_.route == Route::Virtual;
   const uint64_t resident = s_.variant->loaded.max_resident_groups(index);
   if (segment.folds != 0) {
-    launch.workgroup = segment.program.workgroup;
+    launch.workgroup = entry.workgroup;
     launch.grid = {
         static_cast<uint32_t>(plan::blocks_of(segment, s_.launch->workgroups(), resident)), 1, 1};
   } else if (plan_.route == Route::Virtual && resident < s_.launch->workgroups()) {
@@ -273,11 +275,11 @@ Result<void> PlanRunner::add_launch(uint32_t index) {
   }
   segment_ = index;
   looked_ = false;
-  return m_.launch(segment, launch, &s_.variant->entries[index]);
+  return m_.launch(segment, launch, entry);
 }
 
 PlanRunner::Signal PlanRunner::launch(uint32_t index) {
-  const Segment& segment = plan_.segments[index];
+  const SegmentLaunch& segment = plan_.segments[index];
   if (auto ok = add_launch(index); !ok) return fail(ok.error());
   if (plan_.whole) {
     if (deferred()) return Signal::Go;
@@ -347,9 +349,24 @@ PlanRunner::Signal PlanRunner::stop_of_lane(uint32_t lane) {
   if (!sites) return fail(sites.error());
   const auto values = report_words(Hidden::Kind::ReportValue);
   if (!values) return fail(values.error());
-  const Site& site = plan_.sites[(*sites)[lane]];
+  const auto report = report_of(lane, *sites, *values);
+  if (!report) return fail(report.error());
+  const Site& site = report->site;
   return fail(site.zero_passes ? oracle::zero_passes_error(lane, site.at)
-                               : oracle::trapped_error({site.tag, (*values)[lane], lane, site.at}));
+                               : oracle::trapped_error({site.tag, report->value, lane, site.at}));
+}
+
+Result<PlanRunner::LaneReport> PlanRunner::report_of(uint32_t lane,
+                                                     const std::vector<uint32_t>& sites,
+                                                     const std::vector<uint32_t>& values) const {
+  if (lane >= sites.size() || lane >= values.size() || sites[lane] >= plan_.sites.size())
+    return run::fail(ErrorCode::Internal,
+                     fmt::format("lane {} stopped at a site that its program does not have. Fix: "
+                                 "report this as a bug of Vyre",
+                                 lane));
+  LaneReport report{.site = plan_.sites[sites[lane]], .value = values[lane]};
+  report.site.at = s_.variant->sites->site(sites[lane]);
+  return report;
 }
 
 }  // namespace vyre::run

@@ -61,6 +61,13 @@ class PlanRunner : public device::HostServices {
   Result<uint32_t> frame(uint32_t word);
   Result<void> look();
   Result<std::vector<uint32_t>> report_words(plan::Hidden::Kind kind);
+  // What the lane at this place of both reports has told.
+  struct LaneReport {
+    plan::Site site;
+    uint32_t value = 0;
+  };
+  Result<LaneReport> report_of(uint32_t lane, const std::vector<uint32_t>& sites,
+                               const std::vector<uint32_t>& values) const;
 
   // ---- the device decides
   Result<void> record(const plan::Steps& list);
@@ -72,7 +79,7 @@ class PlanRunner : public device::HostServices {
   [[nodiscard]] bool can_stop() const { return s_.checked || !plan_.sites.empty(); }
 
   Setup s_;
-  const plan::Plan& plan_;
+  const plan::Schedule& plan_;
   Memory& m_;
   Recorder& recorder_;
   Report& report_;

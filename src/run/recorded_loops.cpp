@@ -56,7 +56,7 @@ Result<void> PlanRunner::record(const Steps& list) {
 }
 
 Result<void> PlanRunner::record_launch(uint32_t index) {
-  const Segment& segment = plan_.segments[index];
+  const SegmentLaunch& segment = plan_.segments[index];
   VYRE_TRY(add_launch(index));
   if (segment.barriers_inside && can_stop()) exit_if(ControlWords::kStopped, false, 0);
   if (segment.ends_phase && can_stop()) exit_if(ControlWords::kStop, false, kNoLane);

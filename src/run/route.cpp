@@ -84,8 +84,8 @@ Result<bool> Dispatch::folds_well() {
 // do not wait for all others, and those whose blocks take turns at workgroups have enough of them.
 bool Dispatch::can_fold(const pipeline::Variant& variant) const {
   const uint64_t groups = lease_->launch.workgroups();
-  for (uint32_t i = 0; i < variant.plan->segments.size(); ++i) {
-    const plan::Segment& segment = variant.plan->segments[i];
+  for (uint32_t i = 0; i < variant.schedule.segments.size(); ++i) {
+    const plan::SegmentLaunch& segment = variant.schedule.segments[i];
     const uint64_t resident = variant.loaded.max_resident_groups(i);
     if (resident == 0 || (segment.folds != 0 && plan::blocks_of(segment, groups, resident) == 0))
       return false;

@@ -186,6 +186,8 @@ class Dispatch {
   Result<bool> folds_well();
   [[nodiscard]] bool can_fold(const pipeline::Variant& variant) const;
   Result<std::shared_ptr<const pipeline::Variant>> unfolded(const pipeline::Variant& folded);
+  // LimitExceeded: the state saved across grid barriers is more than that.
+  [[nodiscard]] Result<void> check_state(uint64_t most) const;
   Result<plan::Route> choose_route();
   Result<void> passes(PlanRunner& runner, Report& report);
   Result<void> recorded_passes(PlanRunner& runner, Report& report);

@@ -114,8 +114,10 @@ const Programs& programs() {
 }
 
 Result<void> interpret(const backend::NullLaunch& launch) {
-  const backend::Kernel kernel{.entry = launch.entry,
-                               .code = oracle::compile(*launch.entry.program, launch.entry.live)};
+  const backend::Kernel kernel{
+      .entry = launch.entry,
+      .source = launch.program,
+      .code = oracle::compile(*launch.program->program, launch.program->live)};
   const device::Submission none;
   const backend::ReferenceOptions options;
   device::Completion unused;

@@ -19,6 +19,8 @@ namespace vyre::backend {
 // A launch as a kernel would see it.
 struct NullLaunch {
   const device::Entry& entry;
+  // What Format::Program has instead of code (vyre/device/interpreted.hpp); may be null.
+  const std::shared_ptr<const device::InterpretedProgram>& program;
   const device::Launch& launch;
   device::Axes grid;                                // also if it was read from memory
   std::span<const std::span<std::byte>> arguments;  // by argument of the entry

@@ -13,9 +13,13 @@
 #include <variant>
 #include <vector>
 
+#include "vyre/base/reports.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/capabilities.hpp"
-#include "vyre/ir/host.hpp"
+
+namespace vyre {
+class HandlerBuffers;  // vyre/ir/host.hpp: the program's buffers while a resume handler runs
+}  // namespace vyre
 
 namespace vyre::device {
 

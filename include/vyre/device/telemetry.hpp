@@ -57,6 +57,8 @@ enum class TelemetryKind : uint8_t { Counter, Gauge };
   X(CacheUnknown,         cache_unknown,         Counter, "compilations of which the backend does not say")       \
   X(CacheCorrupt,         cache_corrupt,         Counter, "cache entries refused as damaged or foreign")          \
   X(CompileNs,            compile_ns,            Counter, "nanoseconds spent in compilation")                     \
+  X(Planned,              planned,               Counter, "plans made, none for what the disk cache answered")     \
+  X(Generated,            generated,             Counter, "times that code was generated")                        \
   X(DeviceLost,           device_lost,           Counter, "times that the device was lost")                       \
   X(Recoveries,           recoveries,            Counter, "times that the device was made anew")                  \
   X(Traps,                traps,                 Counter, "calls that ended in a trap")                           \

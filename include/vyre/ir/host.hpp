@@ -8,25 +8,11 @@
 #include <functional>
 #include <span>
 
+#include "vyre/base/reports.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/ir/program.hpp"
 
 namespace vyre {
-
-// What trap() told: sorted by lane wherever there are several.
-struct TrapReport {
-  uint16_t tag = 0;
-  uint32_t value = 0;
-  uint32_t lane = 0;  // global lane id
-  Position at;
-  friend bool operator==(const TrapReport&, const TrapReport&) = default;
-};
-
-struct FixpointReport {
-  uint32_t passes = 0;
-  bool converged = false;
-  friend bool operator==(const FixpointReport&, const FixpointReport&) = default;
-};
 
 // The memory of the dispatch while a resume handler runs. A span is valid until the handler
 // returns.

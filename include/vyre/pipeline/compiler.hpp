@@ -49,7 +49,8 @@ struct Policy {
 using Fields = std::vector<std::pair<std::string, std::string>>;
 Fields describe(const Policy& policy);
 
-// Of the sources that decide about code: equal ids give equal code.
+// Of all that decides about code: the sources from the language to the backends, and the LLVM that
+// is linked or loaded (cmake/CompilerId.cmake). Equal ids give equal code.
 std::string_view compiler_build_id();
 
 // A program with the digest of its canonical bytes.
@@ -78,12 +79,15 @@ plan::Route first_route(const check::CheckedProgram& program, bool checked,
 Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy& policy,
                              const device::Capabilities& capabilities);
 
+class SiteTable;  // pipeline/site_table.hpp
+
 // A program on one route.
 struct Variant {
   Policy policy;
   CacheKey key;
-  std::shared_ptr<const plan::Plan> plan;
-  std::vector<device::Entry> entries;
+  plan::Schedule schedule;
+  std::vector<device::Entry> entries;      // by segment of the schedule
+  std::shared_ptr<const SiteTable> sites;  // positions in the source
   Digest code_digest;
   uint64_t code_bytes = 0;
   device::LoadedArtifact loaded;
@@ -139,11 +143,13 @@ class Compiler {
   void keep(const std::shared_ptr<const Variant>& variant);
   struct Request;
   Result<Found> make(const Request& request);
-  // Code from the disk, or else, where the cache is used, the right to make it.
-  bool find_code(const Request& request, device::Artifact& artifact, DiskCache::Lock& one_compiler);
-  Result<void> compile_code(const Request& request, const plan::Plan& plan,
-                            device::Artifact& artifact);
-  void store(const Request& request, const Variant& variant, const device::Artifact& artifact);
+  // One compilation on its way from a key to a loaded variant.
+  struct Making;
+  Result<void> plan(Making& m);
+  bool look_on_disk(Making& m);
+  Result<void> generate_code(Making& m);
+  Result<void> load(Making& m);
+  void store(const Making& m);
 
   std::shared_ptr<device::Backend> backend_;
   device::Telemetry& telemetry_;

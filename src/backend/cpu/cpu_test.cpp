@@ -194,7 +194,7 @@ TEST_F(CpuTest, AStopOfAWholeProgramIsTheError) {
 TEST_F(CpuTest, AStopThatNobodyExplains) {
   open();
   Artifact artifact = kernels_artifact();
-  for (Entry& entry : artifact.entries) entry.explain = {};
+  artifact.explain = {};
   load(artifact);
   bind({{0, 3, 0}});
   const auto done = run({launch(kStop, 3)});
@@ -329,12 +329,10 @@ TEST_F(CpuTest, RefusesWrongLaunches) {
 // What the code relies on: a constant count, and room for what workgroups keep.
 TEST_F(CpuTest, ArgumentsFitTheProgram) {
   open();
-  const auto load_as = [&](std::string_view buffers, std::vector<SharedEdge> shared) {
+  const auto load_as = [&](std::vector<EntryBinding> bindings) {
     Artifact artifact = kernels_artifact();
     artifact.entries.resize(1);
-    artifact.entries[0].program = std::make_shared<const check::CheckedProgram>(
-        oracle::checked_program(oracle::grid_program(buffers, "a[gid.x] = 1;", 8, 2)));
-    artifact.entries[0].shared = std::move(shared);
+    artifact.entries[0].bindings = std::move(bindings);
     load(artifact);
   };
   const auto runs = [&](uint32_t groups, const std::vector<Region>& arguments) {
@@ -342,16 +340,16 @@ TEST_F(CpuTest, ArgumentsFitTheProgram) {
     x.arguments = arguments;
     return run({x}).has_value();
   };
-  load_as("inout a : u32[8];", {});
+  load_as({{.name = "a", .count = 8}});
   bind({Words(8), Words(3 * 64)});
   EXPECT_TRUE(runs(1, {regions_[0]}));
   EXPECT_FALSE(runs(1, {*buffers_[0].region(0, 16)}));
   EXPECT_FALSE(runs(1, {Region{}}));
 
-  load_as("inout a : u32[]; shared s : u32[64];", {});
+  load_as({{.name = "a"}, {.name = "s", .count = 64, .shared = true}});
   EXPECT_TRUE(runs(4, {regions_[0], Region{}}));
-  load_as("inout a : u32[]; shared s : u32[64];",
-          {{.buffer = ir::BufferId{1}, .restore = true, .save = true}});
+  load_as(
+      {{.name = "a"}, {.name = "s", .count = 64, .shared = true, .restore = true, .save = true}});
   EXPECT_TRUE(runs(3, {regions_[0], regions_[1]}));
   EXPECT_FALSE(runs(4, {regions_[0], regions_[1]}));
   EXPECT_FALSE(runs(1, {regions_[0], Region{}}));
@@ -376,9 +374,6 @@ TEST_F(CpuTest, RefusesIncompleteCode) {
     place.back() = std::byte{'X'};
     EXPECT_THAT(message(artifact), HasSubstr(fmt::format("does not define {}", name)));
   }
-  artifact = kernels_artifact();
-  artifact.entries[0].program = {};
-  EXPECT_THAT(message(artifact), HasSubstr("without its program"));
   artifact = kernels_artifact();
   artifact.entries[2].barriers_inside = true;
   EXPECT_THAT(message(artifact), HasSubstr("barriers over the grid"));

@@ -26,14 +26,18 @@ std::unexpected<Error> failed(const Entry& entry, std::string_view what) {
             .diagnostics = {}});
 }
 
-Result<Kernel> kernel_of(const LoadedObject& object, const Entry& entry, size_t index,
+Result<Kernel> kernel_of(const LoadedObject& object, const device::Artifact& artifact, size_t index,
                          const KernelInfo& info) {
-  if (!entry.program) return failed(entry, "comes without its program");
-  if (entry.barriers_inside || (entry.whole && entry.program->has_grid_barrier))
+  const Entry& entry = artifact.entries[index];
+  if (entry.barriers_inside)
     return failed(entry, "has barriers over the grid, which this device does not keep");
   constexpr uint64_t kMostScratch = uint64_t{1} << 32;
   if (info.scratch_bytes > kMostScratch) return failed(entry, "asks for too much scratch memory");
-  Kernel kernel{.info = info, .entry = entry, .arguments = device::kernel_arguments(entry)};
+  Kernel kernel{.info = info,
+                .number = static_cast<uint32_t>(index),
+                .entry = entry,
+                .explain = artifact.explain,
+                .arguments = device::kernel_arguments(entry)};
   const auto function = object.symbol(fmt::format("vyre_entry_{}", index));
   if (!function || !function->executable || function->bytes == 0)
     return failed(entry, fmt::format("does not define vyre_entry_{}", index));
@@ -57,7 +61,7 @@ Result<KernelCode> load_kernels(const device::Artifact& artifact) {
       return failed(artifact.entries[i], fmt::format("has no vyre_info for entry {}", i));
     KernelInfo info;
     std::memcpy(&info, infos->address + i * sizeof(KernelInfo), sizeof(KernelInfo));
-    VYRE_TRY_ASSIGN(auto kernel, kernel_of(code.object, artifact.entries[i], i, info));
+    VYRE_TRY_ASSIGN(auto kernel, kernel_of(code.object, artifact, i, info));
     code.kernels.push_back(std::move(kernel));
   }
   return code;

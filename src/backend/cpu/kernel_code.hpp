@@ -17,7 +17,9 @@ struct Kernel {
   device::KernelFn run = nullptr;
   device::KernelFinishFn finish = nullptr;  // null: none
   device::KernelInfo info;
+  uint32_t number = 0;  // of its entry
   device::Entry entry;
+  device::StopExplainer explain;
   std::vector<device::KernelArgument> arguments;
   // What a workgroup took in the last launches that were done in pieces; 0: nobody knows.
   // Read and written by atomic_ref.

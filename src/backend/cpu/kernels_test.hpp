@@ -13,7 +13,6 @@
 #include <gmock/gmock.h>
 
 #include "device/kernel.hpp"
-#include "oracle/oracle_test.hpp"
 #include "vyre/backend/cpu.hpp"
 #include "vyre/device/buffer.hpp"
 
@@ -55,27 +54,24 @@ inline device::Artifact kernels_artifact(bool whole = false) {
   device::Artifact artifact;
   artifact.format = device::Format::Object;
   artifact.code = kernels_object();
-  const auto one = std::make_shared<const check::CheckedProgram>(
-      oracle::checked_program(oracle::grid_program("inout a : u32[];", "a[gid.x] = 1;", 8, 2)));
-  const auto two = std::make_shared<const check::CheckedProgram>(oracle::checked_program(
-      oracle::grid_program("inout a : u32[]; inout b : u32[];", "a[gid.x] = b[0];", 8, 2)));
   for (uint32_t i = 0; i < kKernelCount; ++i) {
     device::Entry entry;
     entry.name = fmt::format("kernel {}", i);
-    entry.program = i == kTally ? two : one;
-    entry.arguments = i == kTally ? 2 : 1;
+    entry.bindings = {{.name = "a", .written = true}};
+    if (i == kTally) entry.bindings.push_back({.name = "b", .written = true});
+    entry.workgroup = {8, 1, 1};
     entry.whole = whole;
-    entry.explain = [](const device::KernelStop& stop) {
-      const bool loop = stop.kind == device::KernelStop::Kind::Loop;
-      return Error{.code = loop ? ErrorCode::Timeout : ErrorCode::Trapped,
-                   .message = fmt::format("{} {} lane {} value {}", loop ? "loop" : "trap",
-                                          stop.site, stop.lane, stop.value),
-                   .context = {},
-                   .at = {},
-                   .diagnostics = {}};
-    };
     artifact.entries.push_back(std::move(entry));
   }
+  artifact.explain = [](uint32_t, const device::KernelStop& stop) {
+    const bool loop = stop.kind == device::KernelStop::Kind::Loop;
+    return Error{.code = loop ? ErrorCode::Timeout : ErrorCode::Trapped,
+                 .message = fmt::format("{} {} lane {} value {}", loop ? "loop" : "trap", stop.site,
+                                        stop.lane, stop.value),
+                 .context = {},
+                 .at = {},
+                 .diagnostics = {}};
+  };
   return artifact;
 }
 

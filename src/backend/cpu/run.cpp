@@ -215,8 +215,8 @@ Error Run::ended(LaunchJob::End end, const Kernel& kernel) {
                              "smaller inputs or smaller workgroups",
                              kernel.info.scratch_bytes, kernel.entry.name));
   const auto site = job_.loop_site();
-  if (site && kernel.entry.explain)
-    return kernel.entry.explain({.kind = KernelStop::Kind::Loop, .site = *site});
+  if (site && kernel.explain)
+    return kernel.explain(kernel.number, {.kind = KernelStop::Kind::Loop, .site = *site});
   if (end == LaunchJob::End::Cancelled) return cancelled_error();
   return out_of_time_error(static_cast<uint64_t>(step_ - submission_.steps.data()),
                            submission_.steps.size());
@@ -225,8 +225,7 @@ Error Run::ended(LaunchJob::End end, const Kernel& kernel) {
 Result<void> Run::stopped(const KernelStop& stop, const Kernel& kernel, Completion& completion) {
   if (!kernel.entry.whole && completion.lane_stop && completion.lane_stop->lane <= stop.lane)
     return {};
-  Error why =
-      kernel.entry.explain ? kernel.entry.explain(stop) : unexplained_error(kernel.entry, stop);
+  Error why = explain_stop(kernel.explain, kernel.entry, kernel.number, stop);
   if (kernel.entry.whole) return std::unexpected(std::move(why));
   completion.lane_stop = {.lane = stop.lane, .error = std::move(why)};
   return {};

@@ -100,9 +100,6 @@ Result<Module> load_module(const Gpu& gpu, std::span<const std::byte> cubin, boo
 }
 
 Result<Kernel> kernel_of(const Gpu& gpu, const Module& module, const Entry& entry, size_t index) {
-  if (!entry.program)
-    return std::unexpected(compile_failed(fmt::format(
-        "the code of `{}` comes without its program. Fix: report this as a bug", entry.name)));
   Kernel kernel{.entry = entry, .arguments = kernel_arguments(entry)};
   const auto doing = [&] { return fmt::format("loading the kernel of `{}`", entry.name); };
   const std::string name = fmt::format("vyre_entry_{}", index);
@@ -110,7 +107,7 @@ Result<Kernel> kernel_of(const Gpu& gpu, const Module& module, const Entry& entr
           gpu.driver.module_function(&kernel.function, module.handle(), name.c_str());
       !got.ok())
     return std::unexpected(gpu.failed(got, doing()));
-  const uint64_t shared = gpu_shared_bytes(*entry.program);
+  const uint64_t shared = entry.shared_bytes;
   if (shared > gpu.info.capabilities.shared_bytes + kGpuSharedHeader)
     return std::unexpected(Error{
         .code = ErrorCode::LimitExceeded,
@@ -121,26 +118,19 @@ Result<Kernel> kernel_of(const Gpu& gpu, const Module& module, const Entry& entr
         .context = {},
         .at = {},
         .diagnostics = {}});
-  kernel.shared_bytes = static_cast<uint32_t>(shared);
   if (shared > kPlainSharedBytes)
     if (const Outcome got = gpu.driver.function_set_attribute(
             kernel.function, kFunctionMaxDynamicSharedBytes, static_cast<int>(shared));
         !got.ok())
       return std::unexpected(gpu.failed(got, doing()));
-  const auto& group = entry.program->workgroup;
-  kernel.threads =
-      entry.lanes_per_thread > 1 ? entry.block_threads : group[0] * group[1] * group[2];
-  kernel.may_stop = std::ranges::any_of(entry.program->program.stmts, [](const ir::Stmt& s) {
-    return std::holds_alternative<ir::Trap>(s);
-  });
   int blocks = 0;
   if (const Outcome got =
-          gpu.driver.occupancy(&blocks, kernel.function, static_cast<int>(kernel.threads), shared);
+          gpu.driver.occupancy(&blocks, kernel.function, static_cast<int>(entry.threads), shared);
       !got.ok())
     return std::unexpected(gpu.failed(got, doing()));
   kernel.resident_groups =
       static_cast<uint64_t>(std::max(blocks, 0)) * gpu.info.profile.compute_units;
-  if (!gpu_can_meet(*entry.program, entry.live)) kernel.resident_groups = 0;
+  if (!entry.launchable) kernel.resident_groups = 0;
   return kernel;
 }
 
@@ -234,7 +224,7 @@ Result<Code> load_code(const Gpu& gpu, const Artifact& artifact,
                        std::span<const std::byte> linked) {
   const bool cached = artifact.format == Format::Cubin;
   VYRE_TRY_ASSIGN(auto module, load_module(gpu, cached ? artifact.code : linked, cached));
-  Code code{.module = std::move(module), .kernels = {}};
+  Code code{.module = std::move(module), .kernels = {}, .explain = artifact.explain};
   for (size_t i = 0; i < artifact.entries.size(); ++i) {
     VYRE_TRY_ASSIGN(auto kernel, kernel_of(gpu, code.module, artifact.entries[i], i));
     code.kernels.push_back(std::move(kernel));

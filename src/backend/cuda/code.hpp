@@ -40,9 +40,6 @@ class Module {
 
 struct Kernel {
   FunctionHandle function = nullptr;
-  uint32_t shared_bytes = 0;  // dynamic, of a block
-  uint32_t threads = 1;       // of a block
-  bool may_stop = false;      // lanes tell of it, also in a submission that is not checked
   uint64_t resident_groups = 0;
   device::Entry entry;
   std::vector<device::KernelArgument> arguments;
@@ -51,6 +48,7 @@ struct Kernel {
 struct Code {
   Module module;
   std::vector<Kernel> kernels;  // by entry
+  device::StopExplainer explain;
 };
 
 // What PTX becomes; empty if it is a binary already. CompileFailed, with what the driver's compiler

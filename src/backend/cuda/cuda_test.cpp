@@ -364,9 +364,6 @@ TEST_F(CudaTest, BadCodeIsAnErrorWithTheLog) {
   EXPECT_THAT(loaded.error().message, HasSubstr("loading the kernel of `kernel 1`"));
 
   artifact = fake_artifact();
-  artifact.entries[0].program = nullptr;
-  EXPECT_THAT(device_->load(artifact).error().message, HasSubstr("comes without its program"));
-  artifact = fake_artifact();
   artifact.format = Format::Object;
   EXPECT_EQ(device_->load(artifact).error().code, ErrorCode::Unsupported);
 }
@@ -430,7 +427,7 @@ TEST_F(CudaTest, BlocksOfSeveralWorkgroups) {
   open();
   Artifact artifact = fake_artifact();
   artifact.entries[kOne].lanes_per_thread = 4;
-  artifact.entries[kOne].block_threads = 256;
+  artifact.entries[kOne].threads = 256;
   auto loaded = device_->load(artifact);
   ASSERT_TRUE(loaded) << to_string(loaded.error());
   code_ = std::move(*loaded);
@@ -448,8 +445,7 @@ TEST_F(CudaTest, BlocksOfSeveralWorkgroups) {
 TEST_F(CudaTest, TrapsOfWholeProgramsAreErrors) {
   open();
   Artifact artifact = fake_artifact();
-  artifact.entries[kOne].program = std::make_shared<const check::CheckedProgram>(
-      oracle::checked_program(oracle::grid_program("inout a : u32[];", "trap(1, 2);", 8, 2)));
+  artifact.entries[kOne].can_trap = true;
   artifact.entries[kOne].whole = true;
   auto loaded = device_->load(artifact);
   ASSERT_TRUE(loaded) << to_string(loaded.error());
@@ -467,17 +463,14 @@ TEST_F(CudaTest, TrapsOfWholeProgramsAreErrors) {
   EXPECT_EQ(step, 1u);
 }
 
-// Lanes that walk along would be waited for in vain: nothing of it fits.
-TEST_F(CudaTest, SubgroupsOfLanesThatWalkAlongNeverFit) {
+// Subgroup operations would wait for inactive lanes for ever: nothing of such an entry fits.
+TEST_F(CudaTest, AnEntryThatCannotBeLaunchedNeverFits) {
   open();
   Artifact artifact = fake_artifact();
-  artifact.entries[kBarrier].program =
-      std::make_shared<const check::CheckedProgram>(oracle::checked_program(oracle::grid_program(
-          "inout a : u32[];", "var live = true; a[gid.x] = subgroup_add(1u32);", 8, 2)));
   auto loaded = device_->load(artifact);
   ASSERT_TRUE(loaded) << to_string(loaded.error());
   EXPECT_GT(loaded->max_resident_groups(kBarrier), 0u);
-  artifact.entries[kBarrier].live = ir::LocalId{0};
+  artifact.entries[kBarrier].launchable = false;
   loaded = device_->load(artifact);
   ASSERT_TRUE(loaded) << to_string(loaded.error());
   EXPECT_EQ(loaded->max_resident_groups(kBarrier), 0u);

@@ -16,7 +16,6 @@
 #include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/testdata/fake_driver.hpp"
 #include "device/gpu_kernel.hpp"
-#include "oracle/oracle_test.hpp"
 #include "vyre/backend/cuda.hpp"
 #include "vyre/device/buffer.hpp"
 
@@ -83,36 +82,33 @@ enum FakeKernel : uint32_t { kOne, kTwo, kBarrier, kShared, kKernelCount };
 
 // Entries of one buffer of words, two, one with barriers inside, and shared memory.
 inline device::Artifact fake_artifact() {
-  const auto program = [](const char* buffers, const char* body) {
-    return std::make_shared<const check::CheckedProgram>(
-        oracle::checked_program(oracle::grid_program(buffers, body, 8, 2)));
-  };
   device::Artifact artifact;
   artifact.format = device::Format::Ptx;
   artifact.code = bytes_of(ptx_of({1, 2, 1, 2}));
-  const auto one = program("inout a : u32[];", "a[gid.x] = 1;");
   artifact.entries.resize(kKernelCount);
-  artifact.entries[kOne].program = one;
-  artifact.entries[kTwo].program = program("inout a : u32[]; inout b : u32[];", "a[gid.x] = b[0];");
-  artifact.entries[kBarrier].program = one;
-  artifact.entries[kBarrier].barriers_inside = true;
-  artifact.entries[kShared].program =
-      program("inout a : u32[]; shared s : u32[20000];", "s[lid.x] = 1; a[gid.x] = s[0];");
   for (uint32_t i = 0; i < kKernelCount; ++i) {
     device::Entry& entry = artifact.entries[i];
     entry.name = fmt::format("kernel {}", i);
-    entry.arguments = static_cast<uint32_t>(entry.program->program.buffers.size());
-    entry.explain = [i](const device::KernelStop& stop) {
-      const bool loop = stop.kind == device::KernelStop::Kind::Loop;
-      return Error{
-          .code = loop ? ErrorCode::Timeout : ErrorCode::OutOfBounds,
-          .message = fmt::format("kernel {} {} site {} lane {}", i,
-                                 loop ? "in a loop" : "out of bounds", stop.site, stop.lane),
-          .context = {},
-          .at = {},
-          .diagnostics = {}};
-    };
+    entry.bindings = {{.name = "a", .written = true}};
+    entry.workgroup = {8, 1, 1};
+    entry.threads = 8;
+    entry.shared_bytes = device::kGpuSharedHeader;
   }
+  artifact.entries[kTwo].bindings.push_back({.name = "b", .written = true});
+  artifact.entries[kBarrier].barriers_inside = true;
+  constexpr uint32_t kSharedWords = 20000;
+  artifact.entries[kShared].bindings.push_back(
+      {.name = "s", .count = kSharedWords, .written = true, .shared = true});
+  artifact.entries[kShared].shared_bytes += 4 * kSharedWords;
+  artifact.explain = [](uint32_t entry, const device::KernelStop& stop) {
+    const bool loop = stop.kind == device::KernelStop::Kind::Loop;
+    return Error{.code = loop ? ErrorCode::Timeout : ErrorCode::OutOfBounds,
+                 .message = fmt::format("kernel {} {} site {} lane {}", entry,
+                                        loop ? "in a loop" : "out of bounds", stop.site, stop.lane),
+                 .context = {},
+                 .at = {},
+                 .diagnostics = {}};
+  };
   return artifact;
 }
 

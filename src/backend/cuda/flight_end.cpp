@@ -133,9 +133,8 @@ Error Flights::stopped_error(Flight& flight, std::span<const KernelStop> stops) 
     if (stops[i].kind != KernelStop::Kind::Loop) continue;
     const Flight::Launched& launch = flight.launches[i];
     step = launch.step;
-    const Entry& entry = launch.code->kernels[launch.entry].entry;
-    if (!entry.explain) break;
-    why = entry.explain(stops[i]);
+    if (!launch.code->explain) break;
+    why = launch.code->explain(launch.entry, stops[i]);
   }
   if (flight.failed_step != nullptr) *flight.failed_step = step;
   if (why) return std::move(*why);
@@ -152,7 +151,7 @@ Result<void> Flights::take_stops(Flight& flight, std::span<const KernelStop> sto
     const Flight::Launched& launch = flight.launches[i];
     const Entry& entry = launch.code->kernels[launch.entry].entry;
     if (!entry.whole && first && first->lane <= stop.lane) continue;
-    Error why = entry.explain ? entry.explain(stop) : unexplained_error(entry, stop);
+    Error why = explain_stop(launch.code->explain, entry, launch.entry, stop);
     if (entry.whole) {
       if (flight.failed_step != nullptr) *flight.failed_step = launch.step;
       return std::unexpected(std::move(why));

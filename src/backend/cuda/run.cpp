@@ -379,15 +379,15 @@ Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, 
   if (*control == 0) return false;
   if (!work_.of_graph())
     if (auto ok = parts_.flights.await_cleared(flight_, stream_); !ok) return pass_on(ok);
-  flight_.checked = flight_.checked || kernel.may_stop;
+  flight_.checked = flight_.checked || kernel.entry.can_trap;
   auto* const args = new (all) GpuArgs{.grid = {grid[0], grid[1], grid[2]}, .control = *control};
   const uint64_t lanes = kernel.entry.lanes_per_thread;
-  LaunchCall call{
-      .function = kernel.function,
-      .grid = {grid[0], grid[1], grid[2]},
-      .threads = lanes > 1 ? kernel.threads : x.workgroup[0] * x.workgroup[1] * x.workgroup[2],
-      .shared_bytes = kernel.shared_bytes,
-      .cooperative = counts};
+  LaunchCall call{.function = kernel.function,
+                  .grid = {grid[0], grid[1], grid[2]},
+                  .threads = lanes > 1 ? kernel.entry.threads
+                                       : x.workgroup[0] * x.workgroup[1] * x.workgroup[2],
+                  .shared_bytes = static_cast<uint32_t>(kernel.entry.shared_bytes),
+                  .cooperative = counts};
   const auto failed = [&](const Outcome& outcome) {
     return std::unexpected(
         gpu_.failed(outcome, fmt::format("a launch of `{}`", kernel.entry.name)));

@@ -40,8 +40,8 @@ bool Run::can_capture(Range range, bool transfers) const {
       const Kernel& kernel = code->kernels[launch->entry];
       // Each pass of a loop has stops of its own, which one control block could not tell apart. The
       // records of a replay go through staging memory.
-      if (kernel.may_stop && !transfers) return false;
-      may_stop = may_stop || kernel.may_stop;
+      if (kernel.entry.can_trap && !transfers) return false;
+      may_stop = may_stop || kernel.entry.can_trap;
       ++launches;
     } else if (const auto* transfer = std::get_if<Transfer>(&step)) {
       if (!transfers || transfer->device.bytes > kStagedBytes) return false;

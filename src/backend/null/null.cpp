@@ -95,6 +95,11 @@ BackendRow null_row() {
 // ---- what it remembers
 
 struct NullBackend::State {
+  struct Kernel {
+    Entry entry;
+    std::shared_ptr<const InterpretedProgram> program;
+  };
+  using Kernels = std::vector<Kernel>;  // by entry
   struct Fault {
     std::optional<CallKind> kind;  // any
     uint64_t left = 0;             // calls until it strikes
@@ -161,7 +166,7 @@ struct NullBackend::State {
   std::atomic<uint64_t> calls = 0;
   std::atomic<uint64_t> launches = 0;
   HostMemory memory;
-  HostCode<std::vector<Entry>> code;
+  HostCode<Kernels> code;
   FinishedWork finished;
 
   std::mutex mutex;  // of what follows
@@ -245,9 +250,9 @@ class NullBackend::Run : public HostDevice {
   Result<Timings> launch(const Launch& x, const Axes& grid, Completion&) override {
     state_.write_down(CallKind::Launch, x.pipeline, x.entry, uint64_t{grid[0]} * grid[1] * grid[2]);
     VYRE_TRY(state_.call(CallKind::Launch));
-    const auto entries = state_.code.find(x.pipeline);
-    if (!entries || x.entry >= entries->size() ||
-        (*entries)[x.entry].arguments != x.arguments.size())
+    const auto kernels = state_.code.find(x.pipeline);
+    if (!kernels || x.entry >= kernels->size() ||
+        (*kernels)[x.entry].entry.bindings.size() != x.arguments.size())
       return std::unexpected(error(
           ErrorCode::Internal,
           fmt::format("a launch of entry {} of handle {} with {} arguments, which there is not. "
@@ -255,14 +260,15 @@ class NullBackend::Run : public HostDevice {
                       x.entry, x.pipeline.value, x.arguments.size())));
     VYRE_TRY(check_residency(x, grid, state_.options.resident_groups, backend_.info()));
     const uint64_t number = state_.launches.fetch_add(1, std::memory_order_relaxed);
-    if (state_.options.on_launch) VYRE_TRY(call_kernel((*entries)[x.entry], x, grid, number));
+    if (state_.options.on_launch) VYRE_TRY(call_kernel((*kernels)[x.entry], x, grid, number));
     return state_.options.times_of ? state_.options.times_of(number) : state_.options.times;
   }
 
  private:
   void word(CallKind kind, const Word& w) { state_.write_down(kind, w.buffer, w.offset, 4); }
 
-  Result<void> call_kernel(const Entry& entry, const Launch& x, const Axes& grid, uint64_t number) {
+  Result<void> call_kernel(const State::Kernel& kernel, const Launch& x, const Axes& grid,
+                           uint64_t number) {
     std::array<std::byte, 2048> storage;  // enough for most; more comes from the heap
     std::pmr::monotonic_buffer_resource resource(storage.data(), storage.size());
     std::pmr::vector<std::span<std::byte>> arguments(&resource);
@@ -274,12 +280,16 @@ class NullBackend::Run : public HostDevice {
             error(ErrorCode::Internal,
                   fmt::format("argument {} of `{}` is {} bytes at {} of handle {}, which has {} "
                               "bytes. Fix: report this as a bug of the driver",
-                              arguments.size(), entry.name, r.bytes, r.offset, r.buffer.value,
-                              all.size())));
+                              arguments.size(), kernel.entry.name, r.bytes, r.offset,
+                              r.buffer.value, all.size())));
       arguments.push_back(all.subspan(r.offset, r.bytes));
     }
-    return state_.options.on_launch(
-        {.entry = entry, .launch = x, .grid = grid, .arguments = arguments, .number = number});
+    return state_.options.on_launch({.entry = kernel.entry,
+                                     .program = kernel.program,
+                                     .launch = x,
+                                     .grid = grid,
+                                     .arguments = arguments,
+                                     .number = number});
   }
 
   NullBackend& backend_;
@@ -317,10 +327,14 @@ Result<Backend::Loaded> NullBackend::do_load(const Artifact& artifact) {
   VYRE_TRY(state_->call(CallKind::Load));
   const NullOptions& options = state_->options;
   Loaded loaded{.handle = state_->memory.new_handle(), .max_resident_groups = {}, .native = {}};
-  for (const Entry& entry : artifact.entries)
+  State::Kernels kernels;
+  for (size_t i = 0; i < artifact.entries.size(); ++i) {
+    const Entry& entry = artifact.entries[i];
     loaded.max_resident_groups.push_back(options.resident_of ? options.resident_of(entry)
                                                              : options.resident_groups);
-  state_->code.add(loaded.handle, artifact.entries);
+    kernels.push_back({entry, i < artifact.programs.size() ? artifact.programs[i] : nullptr});
+  }
+  state_->code.add(loaded.handle, std::move(kernels));
   state_->write_down(CallKind::Load, loaded.handle, 0, artifact.code.size());
   return loaded;
 }

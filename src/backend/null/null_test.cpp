@@ -54,7 +54,7 @@ class NullTest : public testing::Test {
     Artifact artifact;
     artifact.entries.push_back({.name = "first"});
     artifact.entries.push_back({.name = "second"});
-    for (Entry& entry : artifact.entries) entry.arguments = arguments;
+    for (Entry& entry : artifact.entries) entry.bindings.resize(arguments);
     auto loaded = device_->load(artifact);
     EXPECT_TRUE(loaded);
     return std::move(*loaded);

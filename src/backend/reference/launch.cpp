@@ -12,7 +12,7 @@
 namespace vyre::backend {
 
 using device::Completion;
-using device::SharedEdge;
+using device::EntryBinding;
 
 namespace {
 
@@ -30,7 +30,7 @@ class LaunchRun {
   LaunchRun(const LaunchRequest& request, Completion& completion)
       : r_(request),
         entry_(request.kernel.entry),
-        program_(*entry_.program),
+        program_(*request.kernel.source->program),
         completion_(completion) {}
 
   Result<void> run() {
@@ -53,7 +53,7 @@ class LaunchRun {
   // The program sees as many elements as there are bytes for.
   Result<void> fit() {
     const auto& buffers = program_.program.buffers;
-    if (r_.arguments.size() != buffers.size())
+    if (r_.arguments.size() != buffers.size() || entry_.bindings.size() != buffers.size())
       return fail(fmt::format("{} arguments for {} buffers", r_.arguments.size(), buffers.size()));
     launch_.workgroup = r_.launch.workgroup;
     launch_.grid = r_.grid;
@@ -71,11 +71,12 @@ class LaunchRun {
                                 buffers[i].name, size));
       launch_.counts.push_back(bytes / size);
     }
-    for (const SharedEdge& edge : entry_.shared) {
-      if (!edge.restore && !edge.save) continue;
-      if (r_.arguments[edge.buffer.index()].size() < launch_.workgroups() * area_bytes(edge))
+    for (size_t i = 0; i < entry_.bindings.size(); ++i) {
+      const EntryBinding& binding = entry_.bindings[i];
+      if (!binding.restore && !binding.save) continue;
+      if (r_.arguments[i].size() < launch_.workgroups() * area_bytes(i))
         return fail(fmt::format("too few bytes to keep the shared memory `{}` of {} workgroups",
-                                buffers[edge.buffer.index()].name, launch_.workgroups()));
+                                buffers[i].name, launch_.workgroups()));
     }
     return {};
   }
@@ -116,32 +117,30 @@ class LaunchRun {
     return {};
   }
 
-  [[nodiscard]] uint64_t area_bytes(const SharedEdge& edge) const {
-    return launch_.counts[edge.buffer.index()] *
-           bytes_of(program_.program.buffers[edge.buffer.index()].element);
+  [[nodiscard]] uint64_t area_bytes(size_t buffer) const {
+    return launch_.counts[buffer] * bytes_of(program_.program.buffers[buffer].element);
   }
   // Where a workgroup keeps shared memory between launches, and where it is while it runs.
-  [[nodiscard]] std::span<std::byte> kept(const SharedEdge& edge, uint64_t group) const {
-    return r_.arguments[edge.buffer.index()].subspan(group * area_bytes(edge), area_bytes(edge));
+  [[nodiscard]] std::span<std::byte> kept(size_t buffer, uint64_t group) const {
+    return r_.arguments[buffer].subspan(group * area_bytes(buffer), area_bytes(buffer));
   }
-  [[nodiscard]] std::span<std::byte> used(const SharedEdge& edge,
-                                          std::span<std::byte> shared) const {
-    return shared.subspan(r_.kernel.code.memories[edge.buffer.index()].offset, area_bytes(edge));
+  [[nodiscard]] std::span<std::byte> used(size_t buffer, std::span<std::byte> shared) const {
+    return shared.subspan(r_.kernel.code.memories[buffer].offset, area_bytes(buffer));
   }
 
   Result<void> run_slice(uint64_t first, uint64_t count) {
     oracle::Slice slice;
     slice.first = first;
     slice.count = count;
-    slice.agreed = entry_.agreed;
+    slice.agreed = r_.kernel.source->agreed;
     slice.all_arrive = entry_.barriers_inside;
     slice.on_start = [this](uint64_t group, std::span<std::byte> shared) {
-      for (const SharedEdge& edge : entry_.shared)
-        if (edge.restore) std::ranges::copy(kept(edge, group), used(edge, shared).begin());
+      for (size_t i = 0; i < entry_.bindings.size(); ++i)
+        if (entry_.bindings[i].restore) std::ranges::copy(kept(i, group), used(i, shared).begin());
     };
     slice.on_end = [this](uint64_t group, std::span<std::byte> shared) {
-      for (const SharedEdge& edge : entry_.shared)
-        if (edge.save) std::ranges::copy(used(edge, shared), kept(edge, group).begin());
+      for (size_t i = 0; i < entry_.bindings.size(); ++i)
+        if (entry_.bindings[i].save) std::ranges::copy(used(i, shared), kept(i, group).begin());
     };
     oracle::Machine machine(program_, r_.kernel.code, launch_, options_, r_.arguments,
                             std::move(slice));

@@ -3,6 +3,7 @@
 // workgroups are shared out among a few blocks.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -10,12 +11,14 @@
 #include "vyre/backend/reference.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/artifact.hpp"
+#include "vyre/device/interpreted.hpp"
 #include "vyre/device/steps.hpp"
 
 namespace vyre::backend {
 
 struct Kernel {
   device::Entry entry;
+  std::shared_ptr<const device::InterpretedProgram> source;
   oracle::Code code;
 };
 

@@ -100,16 +100,19 @@ class Reference : public Backend {
 
   Result<Loaded> do_load(const Artifact& artifact) override {
     Kernels kernels;
-    for (const Entry& entry : artifact.entries) {
-      if (!entry.program ||
-          (entry.whole && entry.program->has_grid_barrier && !options_.whole_programs))
+    for (size_t i = 0; i < artifact.entries.size(); ++i) {
+      const Entry& entry = artifact.entries[i];
+      const auto source = i < artifact.programs.size() ? artifact.programs[i] : nullptr;
+      if (!source || (entry.whole && entry.barriers_inside && !options_.whole_programs))
         return std::unexpected(
             error(ErrorCode::CompileFailed,
                   fmt::format("`{}` for device `{}` {}. Fix: report this as a bug of the driver",
                               entry.name, info().id,
-                              entry.program ? "is a whole program, which it does not take"
-                                            : "comes without its program")));
-      kernels.push_back({.entry = entry, .code = oracle::compile(*entry.program, entry.live)});
+                              source ? "is a whole program, which it does not take"
+                                     : "comes without its program")));
+      kernels.push_back({.entry = entry,
+                         .source = source,
+                         .code = oracle::compile(*source->program, source->live)});
     }
     Loaded loaded{.handle = memory_.new_handle(),
                   .max_resident_groups =

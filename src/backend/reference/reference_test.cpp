@@ -8,6 +8,7 @@
 
 #include "oracle/oracle_test.hpp"
 #include "vyre/device/buffer.hpp"
+#include "vyre/device/interpreted.hpp"
 
 namespace vyre::backend {
 namespace {
@@ -24,12 +25,22 @@ using Words = std::vector<uint32_t>;
 class Program {
  public:
   explicit Program(std::string_view text, bool whole = false) {
+    interpreted.program = std::make_shared<const check::CheckedProgram>(checked_program(text));
     entry.name = "test";
-    entry.program = std::make_shared<const check::CheckedProgram>(checked_program(text));
-    entry.arguments = static_cast<uint32_t>(entry.program->program.buffers.size());
+    for (const ir::Buffer& buffer : interpreted.program->program.buffers)
+      entry.bindings.push_back(
+          {.name = buffer.name, .shared = buffer.kind == ir::BufferKind::Shared});
     entry.whole = whole;
+    entry.barriers_inside = whole && interpreted.program->has_grid_barrier;
+  }
+  [[nodiscard]] Artifact artifact() const {
+    Artifact artifact;
+    artifact.entries = {entry};
+    artifact.programs = {std::make_shared<const InterpretedProgram>(interpreted)};
+    return artifact;
   }
   Entry entry;
+  InterpretedProgram interpreted;
 };
 
 class ReferenceTest : public testing::Test {
@@ -38,9 +49,7 @@ class ReferenceTest : public testing::Test {
 
   void load(const Program& program) {
     if (!device_) open();
-    Artifact artifact;
-    artifact.entries = {program.entry};
-    auto loaded = device_->load(artifact);
+    auto loaded = device_->load(program.artifact());
     ASSERT_TRUE(loaded) << loaded.error().message;
     code_ = std::move(*loaded);
   }
@@ -214,7 +223,8 @@ TEST_F(ReferenceTest, ArgumentsHaveToFit) {
 Program shared_program(bool restore, bool save) {
   Program program(grid_program("shared s : u32[2]; inout o : u32[];",
                                "s[lid.x] += gid.x + 1; o[gid.x] = s[lid.x];", 4, 2));
-  program.entry.shared = {{.buffer = ir::BufferId{0}, .restore = restore, .save = save}};
+  program.entry.bindings[0].restore = restore;
+  program.entry.bindings[0].save = save;
   return program;
 }
 
@@ -294,7 +304,7 @@ TEST_F(ReferenceTest, HoldsLanesToTheBarriersTheyShare) {
 TEST_F(ReferenceTest, HoldsLanesToAnAgreement) {
   Program program(
       grid_program("inout a : u32[]; in v : u32[];", "atomic_store(a[0], v[gid.x]);", 2, 2));
-  program.entry.agreed = {true, false};
+  program.interpreted.agreed = {true, false};
   load(program);
   bind({{0}, {5, 5}});
   ASSERT_TRUE(run({launch(1, 2)}));
@@ -408,13 +418,12 @@ TEST_F(ReferenceTest, OptionsAreCapabilities) {
 
 TEST_F(ReferenceTest, RefusesWhatItDoesNotTake) {
   open({.whole_programs = false});
-  Artifact artifact;
-  artifact.entries = {
-      Program(grid_program("out o : u32[1];", "o[0] = 1; barrier grid;", 1, 1), true).entry};
+  Artifact artifact =
+      Program(grid_program("out o : u32[1];", "o[0] = 1; barrier grid;", 1, 1), true).artifact();
   auto loaded = device_->load(artifact);
   ASSERT_FALSE(loaded) << "it has a grid barrier";
   EXPECT_THAT(loaded.error().message, HasSubstr("is a whole program, which it does not take"));
-  artifact.entries[0].program = nullptr;
+  artifact.programs.clear();
   loaded = device_->load(artifact);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().code, ErrorCode::CompileFailed);

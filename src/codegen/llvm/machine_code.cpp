@@ -7,6 +7,7 @@
 #include <new>
 
 #include <fmt/format.h>
+#include <llvm-c/Core.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LLVMContext.h>
@@ -334,6 +335,14 @@ Result<std::vector<std::byte>> make_code(const Machine& machine, Output output,
     abandon(std::move(work));
     throw;
   }
+}
+
+std::string llvm_version() {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned patch = 0;
+  LLVMGetVersion(&major, &minor, &patch);
+  return fmt::format("{}.{}.{}", major, minor, patch);
 }
 
 bool llvm_was_interrupted() {

@@ -40,6 +40,15 @@ struct ThreadShape {
 };
 ThreadShape thread_shape(const check::CheckedProgram& program, bool checked);
 
+// Dynamic shared memory of a block, as device/gpu_kernel.hpp lays it out.
+uint64_t block_shared_bytes(const check::CheckedProgram& program);
+
+// Whether the segment can be launched as one kernel. Inactive lanes that only execute uniform code
+// up to barriers (Segment::live) are still threads of their warp but do not execute operations of
+// subgroups, which would wait for them: such a program has to be split at its barriers. The kernel
+// of a segment that cannot be launched is empty.
+bool is_launchable(const plan::Segment& segment);
+
 // What this code can rely on, on every GPU that it is made for.
 device::Capabilities nvptx_capabilities();
 

@@ -86,7 +86,7 @@ NvptxKernel::NvptxKernel(llvm::Module& module, const plan::Plan& plan, uint32_t 
 
 void NvptxKernel::run() {
   declare();
-  if (!device::gpu_can_meet(program_, segment_.live)) {
+  if (!is_launchable(segment_)) {
     b_.CreateRetVoid();
     for (llvm::BasicBlock* const unused : {exit_, leave_}) unused->eraseFromParent();
     return;

@@ -35,7 +35,7 @@ std::optional<Error> nvptx_refusal(const plan::Segment& segment) {
   if (threads > kMostThreadsOfBlock)
     return refuse(fmt::format("its workgroup has more lanes ({}) than a block has threads ({})",
                               threads, kMostThreadsOfBlock));
-  const uint64_t shared = device::gpu_shared_bytes(c) - device::kGpuSharedHeader;
+  const uint64_t shared = block_shared_bytes(c) - device::kGpuSharedHeader;
   if (shared > kSharedBytes)
     return refuse(fmt::format("its shared memory ({} bytes) is more than a block has ({})", shared,
                               kSharedBytes));

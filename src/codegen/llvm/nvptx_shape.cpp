@@ -95,4 +95,27 @@ ThreadShape thread_shape(const check::CheckedProgram& program, bool checked) {
   return lanes == 1 ? one : ThreadShape{.lanes = lanes, .threads = kThreads};
 }
 
+uint64_t block_shared_bytes(const check::CheckedProgram& program) {
+  uint64_t bytes = device::kGpuSharedHeader;
+  const auto& buffers = program.program.buffers;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].kind != ir::BufferKind::Shared) continue;
+    const uint64_t own =
+        uint64_t{*program.buffers[i].constant_count} * ir::bytes_of(buffers[i].element);
+    bytes += (own + device::kGpuSharedRow - 1) / device::kGpuSharedRow * device::kGpuSharedRow;
+  }
+  return bytes;
+}
+
+bool is_launchable(const plan::Segment& segment) {
+  if (!segment.live.valid()) return true;
+  const ir::Program& p = segment.program.program;
+  return std::ranges::none_of(
+             p.exprs, [](const ir::Expr& e) { return std::holds_alternative<ir::Subgroup>(e); }) &&
+         std::ranges::none_of(p.stmts, [](const ir::Stmt& s) {
+           const auto* barrier = std::get_if<ir::Barrier>(&s);
+           return barrier != nullptr && barrier->scope == ir::Scope::Subgroup;
+         });
+}
+
 }  // namespace vyre::codegen

@@ -461,14 +461,14 @@ TEST(Nvptx, EndedLanesKeepSubgroupsFromMeeting) {
     barrier grid; a[gid.x] = subgroup_add(a[gid.x]); })";
   const plan::Plan inside = plan_of(source, plan::Route::Native);
   ASSERT_EQ(inside.segments.size(), 1U);
-  EXPECT_FALSE(device::gpu_can_meet(inside.segments[0].program, inside.segments[0].live));
+  EXPECT_FALSE(is_launchable(inside.segments[0]));
   EXPECT_THAT(ptx(source, "sm_90", plan::Route::Native), Not(HasSubstr("vote")));
   EXPECT_THAT(ptx(source), HasSubstr("vote.sync.ballot"));
   const plan::Plan all = plan_of(
       "program p { workgroup 64; inout a : u32[]; barrier grid; a[gid.x] = subgroup_add(a[gid.x]); "
       "}",
       plan::Route::Native);
-  EXPECT_TRUE(device::gpu_can_meet(all.segments[0].program, all.segments[0].live));
+  EXPECT_TRUE(is_launchable(all.segments[0]));
 }
 
 TEST(Nvptx, OrdersAreFences) {
