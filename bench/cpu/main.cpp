@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vyre on the CPU against its peers. docs/performance.md says what the rows mean.
+// Vyre on the CPU against its peers. docs/performance/cpu.md says what the rows mean.
 #include "command.hpp"
 #include "rows.hpp"
 
@@ -11,5 +11,5 @@ int main(int argc, char** argv) {
       {"C9", corpus_rows},  {"C10", maths_rows},  {"C11", matmul_rows},
   };
   return run_rows(argc, argv, "bench_cpu",
-                  "Vyre on the CPU against its peers (docs/performance.md)", "cpu", kRows);
+                  "Vyre on the CPU against its peers (docs/performance/cpu.md)", "cpu", kRows);
 }

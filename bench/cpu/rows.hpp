@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of the table, by id: each function measures the cases of one goal of
-// docs/performance.md.
+// docs/performance/cpu.md.
 #pragma once
 
 #include "harness.hpp"

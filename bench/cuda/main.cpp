@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vyre on a GPU against CUDA C++. docs/performance.md says what the rows mean.
+// Vyre on a GPU against CUDA C++. docs/performance/cuda.md says what the rows mean.
 #include <cstdlib>
 #include <string_view>
 
@@ -18,6 +18,6 @@ int main(int argc, char** argv) {
   };
   // No peer has threads that go on after a call.
   constexpr double kSettleNs = 5e5;
-  return run_rows(argc, argv, "bench_cuda", "Vyre on a GPU against its peers (docs/performance.md)",
+  return run_rows(argc, argv, "bench_cuda", "Vyre on a GPU against its peers (docs/performance/cuda.md)",
                   "cuda", kRows, kSettleNs);
 }
