@@ -239,7 +239,10 @@ TEST(ArtifactImage, ReferencesLeadSomewhere) {
     change(sample);
     EXPECT_FALSE(decode_artifact(sample.bytes(), sample.buffers)) << what;
   }
-  // Trees that are too deep for a stack.
+}
+
+// Trees that are too deep for a stack.
+TEST(ArtifactImage, TreesHaveALimitedDepth) {
   Sample deep = everything();
   plan::Steps steps;
   for (int i = 0; i < 2000; ++i) {

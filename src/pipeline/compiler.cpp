@@ -315,36 +315,70 @@ Result<Compiler::Found> Compiler::make(const Request& request) {
   return Found{std::move(m.variant), m.hit};
 }
 
-Result<void> Compiler::plan(Making& m) {
-  const Request& request = m.request;
-  const device::BackendInfo& info = backend_->info();
-  TraceSpan span(request.trace, TraceCategory::Plan, request.name());
-  span.arg("route", plan::name_of(request.policy.route));
-  VYRE_TRY_ASSIGN(auto planned,
-                  make_plan(*request.source.program, request.policy, info.capabilities));
+Result<std::shared_ptr<const plan::Plan>> Compiler::plan(const Source& source, const Policy& policy,
+                                                         Trace* trace) {
+  TraceSpan span(trace, TraceCategory::Plan, source.program->program.name);
+  span.arg("route", plan::name_of(policy.route));
+  VYRE_TRY_ASSIGN(auto planned, make_plan(*source.program, policy, backend_->info().capabilities));
   span.arg("segments", planned.segments.size());
   telemetry_.add(TelemetryField::Planned);
-  m.plan = std::make_shared<const plan::Plan>(std::move(planned));
+  return std::make_shared<const plan::Plan>(std::move(planned));
+}
+
+Result<void> Compiler::plan(Making& m) {
+  const Request& request = m.request;
+  VYRE_TRY_ASSIGN(m.plan, plan(request.source, request.policy, request.trace));
   m.variant->schedule = plan::schedule_of(*m.plan);
-  m.artifact.entries = codegen::entries_of(
-      *m.plan, request.name(), target_of(info, request.policy, m.format, options_.poison));
+  m.artifact.entries =
+      codegen::entries_of(*m.plan, request.name(),
+                          target_of(backend_->info(), request.policy, m.format, options_.poison));
   if (m.format == device::Format::Program) m.artifact.programs = codegen::programs_of(m.plan);
   return {};
 }
 
-bool Compiler::look_on_disk(Making& m) {
-  const Request& request = m.request;
-  DiskCache& disk = *options_.disk;
-  const TraceSpan span(request.trace, TraceCategory::Cache, "look up on disk");
-  const uint64_t corrupt = disk.corrupt();
-  const auto bytes = disk.find(request.key);
-  telemetry_.add(TelemetryField::CacheCorrupt, disk.corrupt() - corrupt);
-  if (!bytes) return false;
-  auto found = decode_artifact(*bytes, request.source.program->program.buffers.size());
-  if (!found) {
-    telemetry_.add(TelemetryField::CacheCorrupt);
-    return false;
+Result<plan::Schedule> Compiler::schedule(const Source& source, const Policy& policy, Trace* trace,
+                                          const CompileLimits& limits) {
+  // A key of its own: where that of the code is found, there is code.
+  Fields fields = describe(policy);
+  fields.emplace_back("part", "schedule");
+  CacheKey key = this->key(source, policy);
+  key.policy = digest_of_fields(fields);
+  if (auto found = find_on_disk(source, key, trace)) return std::move(found->schedule);
+  const auto planned = plan(source, policy, trace);
+  if (!planned) return std::unexpected(planned.error());
+  plan::Schedule schedule = plan::schedule_of(**planned);
+  if (options_.disk == nullptr || !limits.store) return schedule;
+  const device::BackendInfo& info = backend_->info();
+  const std::string& name = source.program->program.name;
+  const auto target = target_of(info, policy, device::Format::Program, options_.poison);
+  try {
+    const auto entries = codegen::entries_of(**planned, name, target);
+    options_.disk->store(
+        key, encode({.entries = entries, .schedule = schedule}),
+        fmt::format("schedule of {} on {}, {}", name, info.id, plan::name_of(policy.route)));
+  } catch (const std::bad_alloc&) {
+    // It is planned again next time.
   }
+  return schedule;
+}
+
+std::optional<DecodedArtifact> Compiler::find_on_disk(const Source& source, const CacheKey& key,
+                                                      Trace* trace) {
+  DiskCache* const disk = options_.disk.get();
+  if (disk == nullptr || disk->state() == CacheState::Off) return std::nullopt;
+  const TraceSpan span(trace, TraceCategory::Cache, "look up on disk");
+  const uint64_t corrupt = disk->corrupt();
+  const auto bytes = disk->find(key);
+  telemetry_.add(TelemetryField::CacheCorrupt, disk->corrupt() - corrupt);
+  if (!bytes) return std::nullopt;
+  auto found = decode_artifact(*bytes, source.program->program.buffers.size());
+  if (!found) telemetry_.add(TelemetryField::CacheCorrupt);
+  return found;
+}
+
+bool Compiler::look_on_disk(Making& m) {
+  auto found = find_on_disk(m.request.source, m.request.key, m.request.trace);
+  if (!found) return false;
   m.artifact.format = found->format;
   m.artifact.code = std::move(found->code);
   if (m.plan == nullptr) {

@@ -44,23 +44,23 @@ Result<Route> Dispatch::choose_route() {
 // The plan says what of a wish can be had: without state there is no need to know the turns. It is
 // asked once for each wish.
 Result<Folding> Dispatch::folding() {
-  const device::BackendInfo& info = device_.backend->info();
   Folding folding{.wanted = fold(), .policy = {}, .well = false};
   {
     const std::scoped_lock lock(p_.mutex);
     for (const Folding& known : p_.foldings)
       if (known.wanted == folding.wanted) return known;
   }
-  const auto plan = pipeline::make_plan(*p_.source.program, folding.wanted, info.capabilities);
+  const auto plan = device_.compiler.schedule(p_.source, folding.wanted, device_.trace.load(),
+                                              compile_limits(config_));
   if (!plan) return std::unexpected(plan.error());
   folding.policy = folding.wanted;
-  const auto written = [](const plan::Segment& s) { return s.turns != 0; };
+  const auto written = [](const plan::SegmentLaunch& s) { return s.turns != 0; };
   if (std::ranges::none_of(plan->segments, written)) folding.policy.turns = 0;
-  const auto put_together = [](const plan::Segment& s) {
+  const auto put_together = [](const plan::SegmentLaunch& s) {
     return !s.barriers_inside || s.folds > 1;
   };
   const auto in_memory = [](const plan::Hidden& h) { return h.kind == plan::Hidden::Kind::Slot; };
-  folding.well = std::ranges::any_of(plan->segments, &plan::Segment::barriers_inside) &&
+  folding.well = std::ranges::any_of(plan->segments, &plan::SegmentLaunch::barriers_inside) &&
                  std::ranges::all_of(plan->segments, put_together) &&
                  std::ranges::none_of(plan->hidden, in_memory);
   const std::scoped_lock lock(p_.mutex);

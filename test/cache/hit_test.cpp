@@ -163,6 +163,42 @@ TEST_F(Hits, ALimitOnTheStateIsExplained) {
   EXPECT_THAT(run_moved(kSplitTrap, {.max_state_bytes = 1}), HasSubstr("max_state_bytes = 1"));
 }
 
+// A large grid on a GPU: the choice of a persistent kernel needs a schedule, which is on disk, too.
+TEST_F(Hits, TheChoiceOfARouteIsNotPlannedAgain) {
+  constexpr std::string_view kPasses = R"(program passes {
+    workgroup 64;
+    inout a : u32[];
+    for i in 0 .. 3 { a[gid.x] += a[0]; barrier grid; }
+  })";
+  backend::NullOptions options;
+  options.info.kind = device::Kind::Gpu;
+  options.info.profile.compute_units = 4;
+  options.info.capabilities.formats = {device::Format::Ptx};
+  options.resident_groups = 1000;
+  const auto dispatch = [&](uint32_t groups) {
+    const Device device =
+        Device::over(backend::open_null(options), {.cache_directory = folder_.path()});
+    const auto compiled = device.compile(program_of(kPasses));
+    EXPECT_TRUE(compiled) << to_string(compiled.error());
+    const Words input(8192, 1);
+    const auto done = compiled->pipeline.dispatch({std::as_bytes(std::span(input))},
+                                                  {.grid = check::Axes{groups, 1, 1}});
+    EXPECT_TRUE(done) << to_string(done.error());
+    EXPECT_EQ(done->report.route, plan::Route::Virtual);
+    return device.telemetry();
+  };
+  EXPECT_EQ(dispatch(128).generated, 2U);
+  const auto again = dispatch(128);
+  EXPECT_EQ(again.planned, 0U);
+  EXPECT_EQ(again.generated, 0U);
+  EXPECT_EQ(again.cache_hits, 2U);
+  // Without state, the iterations do not matter to the code: another grid has another wish, whose
+  // schedule is made, and the same code.
+  const auto other = dispatch(64);
+  EXPECT_LE(other.planned, 2U);
+  EXPECT_EQ(dispatch(64).planned, 0U);
+}
+
 // Bytes that the cache vouches for and that are no artifact: a miss, counted, and replaced.
 TEST_F(Hits, GarbageIsAMiss) {
   ASSERT_EQ(run(kLoops).hit, CacheHit::No);

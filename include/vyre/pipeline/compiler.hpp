@@ -79,7 +79,8 @@ plan::Route first_route(const check::CheckedProgram& program, bool checked,
 Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy& policy,
                              const device::Capabilities& capabilities);
 
-class SiteTable;  // pipeline/site_table.hpp
+class SiteTable;         // pipeline/site_table.hpp
+struct DecodedArtifact;  // pipeline/artifact_image.hpp
 
 // A program on one route.
 struct Variant {
@@ -120,6 +121,10 @@ class Compiler {
   Result<Found> get(const Source& source, const Policy& policy, Trace* trace = nullptr,
                     const CompileLimits& limits = {});
 
+  // The schedule alone, for a decision that comes before code. The disk keeps it, too.
+  Result<plan::Schedule> schedule(const Source& source, const Policy& policy,
+                                  Trace* trace = nullptr, const CompileLimits& limits = {});
+
   [[nodiscard]] CacheKey key(const Source& source, const Policy& policy) const;
   [[nodiscard]] std::string_view build_id() const { return options_.build_id; }
   [[nodiscard]] CacheAudit audit() const;
@@ -145,7 +150,11 @@ class Compiler {
   Result<Found> make(const Request& request);
   // One compilation on its way from a key to a loaded variant.
   struct Making;
+  Result<std::shared_ptr<const plan::Plan>> plan(const Source& source, const Policy& policy,
+                                                 Trace* trace);
   Result<void> plan(Making& m);
+  std::optional<DecodedArtifact> find_on_disk(const Source& source, const CacheKey& key,
+                                              Trace* trace);
   bool look_on_disk(Making& m);
   Result<void> generate_code(Making& m);
   Result<void> load(Making& m);
