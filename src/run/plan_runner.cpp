@@ -360,10 +360,10 @@ Result<PlanRunner::LaneReport> PlanRunner::report_of(uint32_t lane,
                                                      const std::vector<uint32_t>& sites,
                                                      const std::vector<uint32_t>& values) const {
   if (lane >= sites.size() || lane >= values.size() || sites[lane] >= plan_.sites.size())
-    return run::fail(ErrorCode::Internal,
-                     fmt::format("lane {} stopped at a site that its program does not have. Fix: "
-                                 "report this as a bug of Vyre",
-                                 lane));
+    return vyre::fail(ErrorCode::Internal,
+                      fmt::format("lane {} stopped at a site that its program does not have. Fix: "
+                                  "report this as a bug of Vyre",
+                                  lane));
   LaneReport report{.site = plan_.sites[sites[lane]], .value = values[lane]};
   report.site.at = s_.variant->sites->site(sites[lane]);
   return report;

@@ -40,7 +40,7 @@ TEST(Tiny, RunsThroughTheRegistry) {
 
   Artifact artifact;
   artifact.format = Format::Object;
-  artifact.entries = {{.name = "double", .arguments = 1}};
+  artifact.entries = {{.name = "double", .bindings = {{.name = "words", .written = true}}}};
   const auto code = (*device)->load(artifact);
   ASSERT_TRUE(code) << code.error().message;
   const Buffer words = *(*device)->allocate(16);

@@ -173,7 +173,9 @@ TEST(Soak, DevicesOpenAndClose) {
               static_cast<double>(bytes) / 0x100000, static_cast<double>(now) / 0x100000);
   // Allocators keep some: a leak of a device would be hundreds of megabytes at nightly figures.
   // AddressSanitizer keeps what was freed, to find who uses it still.
-  if (!base::kAddressSanitizer) EXPECT_LE(now, bytes + (uint64_t{64} << 20));
+  if (!base::kAddressSanitizer) {
+    EXPECT_LE(now, bytes + (uint64_t{64} << 20));
+  }
 }
 
 }  // namespace
