@@ -4,6 +4,7 @@
 #include <sodium.h>
 
 #include "base/check.hpp"
+#include "base/fork.hpp"
 
 namespace vyre {
 
@@ -29,5 +30,9 @@ Digest digest_of(std::span<const std::byte> bytes) {
   VYRE_CHECK(failed == 0);
   return digest;
 }
+
+namespace {
+const base::CalledAtLoad kSodium([] { return digest_of({}); });
+}  // namespace
 
 }  // namespace vyre

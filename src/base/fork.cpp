@@ -36,6 +36,10 @@ uint32_t fork_epoch() {
   return detail::g_fork_epoch.load(std::memory_order_relaxed);
 }
 
+namespace {
+const CalledAtLoad kForkEpoch(fork_epoch);
+}
+
 void abandon(void* object) noexcept {
   auto* const node = new (std::nothrow) Abandoned{object, nullptr};
   if (node == nullptr) return;

@@ -22,6 +22,16 @@ inline bool is_forked_since(uint32_t epoch) {
   return epoch != detail::g_fork_epoch.load(std::memory_order_relaxed);
 }
 
+// A function-local static is a lock as well: a child hangs in its guard if another thread of the
+// parent was constructing it. Functions with such statics that children may call (a child may open
+// devices of its own) are called once while the library is loaded, before there are threads.
+struct CalledAtLoad {
+  template <class Function>
+  explicit CalledAtLoad(Function function) {
+    (void)function();
+  }
+};
+
 // For what a child can neither use nor destroy, because that would wait for threads of its parent:
 // it is kept, where leak checkers see it, and never freed.
 void abandon(void* object) noexcept;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <list>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -97,20 +98,14 @@ struct Version {
   std::initializer_list<std::string_view> reclaimable;  // of memory.stat: counted as used, but free
 };
 
-const Version& version_1() {
-  static const Version kVersion{"/memory",
-                                {"/memory.limit_in_bytes"},
-                                "/memory.usage_in_bytes",
-                                {"total_inactive_file", "total_active_file"}};
-  return kVersion;
-}
-const Version& version_2() {
-  static const Version kVersion{"",
-                                {"/memory.max", "/memory.high"},
-                                "/memory.current",
-                                {"inactive_file", "active_file", "slab_reclaimable"}};
-  return kVersion;
-}
+const Version kVersion1{"/memory",
+                        {"/memory.limit_in_bytes"},
+                        "/memory.usage_in_bytes",
+                        {"total_inactive_file", "total_active_file"}};
+const Version kVersion2{"",
+                        {"/memory.max", "/memory.high"},
+                        "/memory.current",
+                        {"inactive_file", "active_file", "slab_reclaimable"}};
 
 std::optional<uint64_t> group_bytes(const Version& version, const std::string& folder) {
   uint64_t limit = kNoLimit;
@@ -147,14 +142,12 @@ bool has_memory(std::string_view controllers) {
   return false;
 }
 
-std::mutex root_mutex;
-std::string& memory_root() {
-  static std::string root = [] {
-    const char* const own = std::getenv("VYRE_MEMORY_ROOT");
-    return std::string(own != nullptr ? own : "");
-  }();
-  return root;
-}
+// Read without a lock, since a child of fork() may read it; what it pointed to before stays valid.
+const std::string kOwnRoot = [] {
+  const char* const own = std::getenv("VYRE_MEMORY_ROOT");
+  return std::string(own != nullptr ? own : "");
+}();
+std::atomic<const std::string*> memory_root = &kOwnRoot;
 
 }  // namespace
 
@@ -169,21 +162,16 @@ std::optional<FreeMemory> free_memory(const std::string& root) {
     if (second == std::string::npos) continue;
     const auto controllers = std::string_view(line).substr(first + 1, second - first - 1);
     if (controllers.empty())
-      tighten(free, version_2(), line.substr(second + 1), root);
+      tighten(free, kVersion2, line.substr(second + 1), root);
     else if (has_memory(controllers))
-      tighten(free, version_1(), line.substr(second + 1), root);
+      tighten(free, kVersion1, line.substr(second + 1), root);
   }
   return free.bytes >= kNoLimit ? std::nullopt : std::optional(std::move(free));
 }
 
 Result<void> check_memory_growth(uint64_t bytes, std::string_view what) {
   if (bytes >= kCheckedGrowth && !credit.take(bytes)) {
-    std::string root;
-    {
-      const std::scoped_lock lock(root_mutex);
-      root = memory_root();
-    }
-    const auto free = free_memory(root);
+    const auto free = free_memory(*memory_root.load());
     const uint64_t most = free ? free->bytes / 100 * kGrowthPercent : kNoLimit;
     credit.set(bytes > most ? 0 : (most - bytes) / kCreditShare);
     if (bytes > most)
@@ -215,8 +203,10 @@ uint64_t granted_memory_bytes() {
 }
 
 void set_memory_root(std::string root) {
-  const std::scoped_lock lock(root_mutex);
-  memory_root() = std::move(root);
+  static std::mutex mutex;
+  static std::list<std::string> roots;
+  const std::scoped_lock lock(mutex);
+  memory_root = &roots.emplace_back(std::move(root));
   credit.set(0);
 }
 

@@ -156,8 +156,7 @@ void load_secret(const DiskCacheOptions& options, const fs::path& path, CacheDir
 }  // namespace
 
 CacheDirectory open_directory(const DiskCacheOptions& options) {
-  static const bool kReady = sodium_init() >= 0;
-  VYRE_CHECK(kReady);
+  VYRE_CHECK(sodium_init() >= 0);
   if (options.directory.empty()) {
     CacheDirectory result;
     result.reason = "it is switched off, or there is no home directory. Fix: set VYRE_CACHE_DIR";

@@ -63,6 +63,10 @@ std::string_view compiler_build_id() {
   return kId;
 }
 
+namespace {
+const base::CalledAtLoad kBuildId(compiler_build_id);
+}
+
 Fields describe(const Policy& policy) {
   return {{"route", std::string(plan::name_of(policy.route))},
           {"checked", bool_text(policy.checked)},

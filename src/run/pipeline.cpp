@@ -15,20 +15,24 @@ namespace vyre::run {
 
 using device::Deadline;
 
+namespace {
+
+// What a handle without a pipeline answers. Not in the functions: a thread that is constructing a
+// local static when another one forks holds its guard for ever in the child.
+const std::string kNoId;
+const check::CheckedProgram kNoProgram;
+const plan::BindingPlan kNoBindings;
+
+}  // namespace
+
 const std::string& Pipeline::id() const {
-  static const std::string kNone;
-  if (!state_) return kNone;
-  return state_->id;
+  return state_ ? state_->id : kNoId;
 }
 const check::CheckedProgram& Pipeline::program() const {
-  static const check::CheckedProgram kNone;
-  if (!state_) return kNone;
-  return *state_->source.program;
+  return state_ ? *state_->source.program : kNoProgram;
 }
 const plan::BindingPlan& Pipeline::bindings() const {
-  static const plan::BindingPlan kNone;
-  if (!state_) return kNone;
-  return state_->bindings;
+  return state_ ? state_->bindings : kNoBindings;
 }
 
 pipeline::Manifest Pipeline::manifest() const {

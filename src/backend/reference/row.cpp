@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "base/fork.hpp"
 #include "vyre/backend/reference.hpp"
 #include "vyre/device/registry.hpp"
 
@@ -29,6 +30,10 @@ std::span<const ReferenceOptions> reference_devices() {
     return all;
   }();
   return kDevices;
+}
+
+namespace {
+const base::CalledAtLoad kAll(reference_devices);
 }
 
 // Declared by the list of backends that the build writes.
