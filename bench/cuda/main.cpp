@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   };
   // No peer has threads that go on after a call.
   constexpr double kSettleNs = 5e5;
-  return run_rows(argc, argv, "bench_cuda", "Vyre on a GPU against its peers (docs/performance/cuda.md)",
-                  "cuda", kRows, kSettleNs);
+  return run_rows(argc, argv, "bench_cuda",
+                  "Vyre on a GPU against its peers (docs/performance/cuda.md)", "cuda", kRows,
+                  kSettleNs);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many lanes a thread runs. Memory of a GPU is as fast as it can be only if threads have enough
-// bytes on their way: sixteen each, in one access (measured: docs/performance/cuda.md). Where lanes do
-// not wait for each other and walk through memory side by side, a thread runs several of them.
+// bytes on their way: sixteen each, in one access (measured: docs/performance/cuda.md). Where lanes
+// do not wait for each other and walk through memory side by side, a thread runs several of them.
 #include <algorithm>
 
 #include "codegen/llvm/blocks.hpp"
