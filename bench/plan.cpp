@@ -61,7 +61,7 @@ check::CheckedProgram loops(uint64_t statements, uint64_t barriers) {
 void plan_of(benchmark::State& state, const check::CheckedProgram& program, plan::Route route) {
   size_t segments = 0;
   for (auto _ : state) {
-    auto plan = plan::make_plan(program, {.route = route});
+    auto plan = plan::make_plan(program, {.variant = {.route = route}});
     segments = plan->segments.size();
     benchmark::DoNotOptimize(plan);
   }

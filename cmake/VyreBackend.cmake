@@ -2,7 +2,7 @@
 # The list of backends: whoever is in the build is in the registry, and nobody else.
 
 # vyre_backend(<id> [arguments of vyre_stage]...): the stage src/backend/<id>, which defines
-# `device::BackendRow vyre::backend::<id>_row()`, as a part of the registry.
+# `device::BackendDescriptor vyre::backend::<id>_descriptor()`, as a part of the registry.
 function(vyre_backend id)
   get_property(folder GLOBAL PROPERTY VYRE_BACKEND_FOLDER_${id})
   if(folder)
@@ -22,8 +22,8 @@ function(vyre_backend_list)
   set(rows "")
   set(targets "")
   foreach(id IN LISTS ids)
-    string(APPEND declarations "device::BackendRow ${id}_row();\n")
-    string(APPEND rows "    rows.push_back(backend::${id}_row());\n")
+    string(APPEND declarations "device::BackendDescriptor ${id}_descriptor();\n")
+    string(APPEND rows "    rows.push_back(backend::${id}_descriptor());\n")
     list(APPEND targets vyre_backend_${id})
   endforeach()
   file(CONFIGURE OUTPUT "${VYRE_GENERATED_DIR}/backend/registry.cpp" @ONLY CONTENT
@@ -40,7 +40,7 @@ namespace vyre::device {
 
 const Registry& registry() {
   static const Registry kAll = [] {
-    std::vector<BackendRow> rows;
+    std::vector<BackendDescriptor> rows;
 @rows@    auto made = Registry::make(std::move(rows));
     VYRE_CHECK(made.has_value());
     return std::move(*made);

@@ -21,7 +21,7 @@ constexpr const char* kAnswer =
     "program answer { workgroup 1; over 1; out o : u32[1]; o[0] = 6 * 7; }";
 
 void list_devices() {
-  for (const vyre::device::BackendRow& row : vyre::registry().registered_backends()) {
+  for (const vyre::device::BackendDescriptor& row : vyre::registry().registered_backends()) {
     for (const vyre::DeviceFacts& facts : row.enumerate()) {
       std::printf("%-12s %-28s %s", facts.id.c_str(), facts.profile.name.c_str(),
                   name_of(row.kind).data());

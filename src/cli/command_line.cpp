@@ -220,7 +220,7 @@ class CommandLine {
     add_inputs(command, plan_.dispatch);
     add_timeout(command, plan_.dispatch);
     choose(command.add_option("--route", plan_.route, "This way through (default: chosen)"),
-           {"native", "virtual", "resident", "host"});
+           {"native", "persistent", "resident", "host"});
     command
         .add_option("--resident", plan_.resident,
                     "For a device with a grid barrier that keeps N workgroups at once")
@@ -249,7 +249,7 @@ class CommandLine {
            {"llvm", "asm", "ptx", "spirv", "cubin"});
     choose(command.add_option("--route", compile_.route,
                               "This way through (default: that of a grid that fits)"),
-           {"native", "virtual", "resident", "host"});
+           {"native", "persistent", "resident", "host"});
     command.add_option("--workgroup", compile_.dispatch.workgroup, "Another workgroup size")
         ->type_name("X[,Y[,Z]]");
     command.add_flag("--checked", compile_.checked, "For checked mode");

@@ -75,14 +75,15 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
                                          ? codegen::choose_format(can.formats, facts.id)
                                          : Result<device::Format>(device::Format::Ptx));
   pipeline::Policy policy;
-  policy.route = pipeline::first_route(prepared.checked, options.checked, can);
+  policy.variant.route = pipeline::first_route(prepared.checked, options.checked, can);
   policy.checked = options.checked;
   policy.workgroup = prepared.workgroup;
-  if (!options.route.empty()) policy.route = *plan::route_from_name(options.route);
+  if (!options.route.empty()) policy.variant.route = *plan::route_from_name(options.route);
   // As for a grid of any size.
-  if (policy.route == plan::Route::Virtual) {
+  if (policy.variant.route == plan::Route::Persistent) {
     const auto& size = prepared.workgroup.value_or(prepared.checked.workgroup);
-    policy.together =
+    policy.variant.interleave = 8;
+    policy.variant.workgroups_per_block =
         std::max(1U, can.max_invocations_per_workgroup / (size[0] * size[1] * size[2]));
   }
   const pipeline::CompileLimits limits =
@@ -107,7 +108,7 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
                   binary ? binary_of(facts.id, request, limits) : listing_of(request, limits));
   return Listed{.code = std::move(code),
                 .format = format,
-                .route = policy.route,
+                .route = policy.variant.route,
                 .segments = plan.segments.size()};
 }
 

@@ -46,7 +46,7 @@ Json object_of(const Description& description) {
 
 std::vector<SeenDevice> see_devices(const device::Registry& registry, std::string_view id) {
   std::vector<SeenDevice> devices;
-  for (const device::BackendRow& row : registry.registered_backends())
+  for (const device::BackendDescriptor& row : registry.registered_backends())
     for (device::DeviceFacts& facts : row.enumerate())
       if (id.empty() || id == row.id || id == facts.id)
         devices.push_back({.row = &row, .facts = std::move(facts)});

@@ -15,7 +15,7 @@
 namespace vyre::cli {
 
 struct SeenDevice {
-  const device::BackendRow* row = nullptr;
+  const device::BackendDescriptor* row = nullptr;
   device::DeviceFacts facts;
 };
 

@@ -15,7 +15,7 @@ device::Registry two_backends() {
     ADD_FAILURE() << "listing opens nothing";
     return std::unexpected(Error{});
   };
-  std::vector<device::BackendRow> rows(2);
+  std::vector<device::BackendDescriptor> rows(2);
   rows[0].id = "gpu";
   rows[0].kind = device::Kind::Gpu;
   rows[0].rank = 10;

@@ -77,11 +77,11 @@ Result<plan::RouteChoice> route_of(const PlanOptions& options, const Prepared& p
     if (!options.checked)
       return plan::RouteChoice{plan::Route::Native,
                                "if all workgroups fit on the device at once, which is known when "
-                               "the code is loaded; else virtual (--resident N tells)"};
+                               "the code is loaded; else persistent (--resident N tells)"};
     request.resident_workgroups = ~uint64_t{0};
   }
   if (barrier && options.resident && !options.checked && !known.grid_known)
-    return plan::RouteChoice{plan::Route::Virtual,
+    return plan::RouteChoice{plan::Route::Persistent,
                              fmt::format("takes any grid; one of at most {} goes the native way",
                                          counted(request.resident_workgroups, "workgroup"))};
   return plan::choose_route(prepared.checked, known.launch, request);
@@ -94,7 +94,7 @@ Result<PlanView> make_view(const PlanOptions& options, const Prepared& prepared,
   VYRE_TRY_ASSIGN(const auto plan,
                   takes_source(options, facts)
                       ? Result<plan::Plan>(plan::whole_plan(prepared.checked))
-                      : plan::make_plan(prepared.checked, {.route = choice.route,
+                      : plan::make_plan(prepared.checked, {.variant = {.route = choice.route},
                                                            .checked = options.checked,
                                                            .workgroup = prepared.workgroup}));
   return view_plan({.prepared = prepared,

@@ -118,9 +118,9 @@ class HtmlWriter {
       out_ += fmt::format("; shared <code>{}</code> is {}", escape_markup(shared.name),
                           shared_text(shared));
     out_ += "</p>\n";
-    if (!s.crossings.empty()) {
+    if (!s.live_across.empty()) {
       begin_table({"value", "type", "level", "is", "in", "why"});
-      for (const PlanView::Crossing& c : s.crossings)
+      for (const PlanView::LiveAcross& c : s.live_across)
         row("td", {c.name, c.type, c.level, std::string(name_of(c.how)),
                    c.where.empty() ? "-" : c.where, c.why});
       end_table();

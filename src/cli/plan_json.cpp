@@ -77,7 +77,7 @@ Json json_of(const PlanView::Buffer& b) {
   return json;
 }
 
-Json json_of(const PlanView::Crossing& c) {
+Json json_of(const PlanView::LiveAcross& c) {
   Json json;
   json["name"] = c.name;
   json["type"] = c.type;
@@ -98,7 +98,7 @@ Json json_of(const PlanView::Segment& s) {
   json["barrier"] = s.ends_phase;
   json["barriers_inside"] = s.barriers_inside;
   put_place(json, s.barrier);
-  json["crossings"] = array_of(s.crossings, [](const auto& c) { return json_of(c); });
+  json["live_across"] = array_of(s.live_across, [](const auto& c) { return json_of(c); });
   json["shared"] = array_of(s.shared, [](const PlanView::Shared& shared) {
     return Json{{"name", shared.name}, {"restored", shared.restore}, {"saved", shared.save}};
   });

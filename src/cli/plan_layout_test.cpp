@@ -21,7 +21,7 @@ PlanView view_of(std::string_view text, plan::Route route) {
     if (prepared.checked.buffers[i].input_slot) prepared.missing.push_back(ir::BufferId{i});
   prepared.inputs.resize(prepared.missing.size());
   const KnownLaunch known = resolve_known(prepared).value();
-  const plan::Plan plan = plan::make_plan(prepared.checked, {.route = route}).value();
+  const plan::Plan plan = plan::make_plan(prepared.checked, {.variant = {.route = route}}).value();
   return view_plan({.prepared = prepared, .plan = plan, .known = known, .why = "why"}).value();
 }
 
@@ -69,9 +69,9 @@ TEST(PlanLayout, BoxesLieInsideEachOtherAndApart) {
 TEST(PlanLayout, LongListsAndNamesAreCut) {
   PlanView view;
   PlanView::Segment segment;
-  PlanView::Crossing crossing;
+  PlanView::LiveAcross crossing;
   crossing.name = std::string(100, 'x');
-  segment.crossings.assign(100, crossing);
+  segment.live_across.assign(100, crossing);
   view.segments.push_back(segment);
   PlanView::Step step;
   step.segment = 0;

@@ -146,9 +146,9 @@ class TextWriter {
     for (const std::string& note : s.notes) line(1, note);
     for (const PlanView::Shared& shared : s.shared)
       line(1, fmt::format("shared `{}` is {}", shared.name, shared_text(shared)));
-    if (!s.crossings.empty()) {
+    if (!s.live_across.empty()) {
       Table table({"value", "type", "level", "is", "in", "why"});
-      for (const PlanView::Crossing& c : s.crossings)
+      for (const PlanView::LiveAcross& c : s.live_across)
         table.add({c.name, c.type, c.level, std::string(name_of(c.how)),
                    c.where.empty() ? "-" : c.where, c.why});
       out_ += table.text("  ");

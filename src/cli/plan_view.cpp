@@ -176,7 +176,7 @@ class Viewer {
 
   void name_words() {
     for (const plan::Segment& s : plan_.segments)
-      for (const plan::Crossing& c : s.crossings)
+      for (const plan::LiveAcross& c : s.live_across)
         if (c.where.starts_with("frame word ")) words_.try_emplace(c.where, c.name);
   }
 
@@ -269,8 +269,8 @@ class Viewer {
 
   // ---- segments
 
-  static PlanView::Crossing crossing(const plan::Crossing& c) {
-    PlanView::Crossing out;
+  static PlanView::LiveAcross crossing(const plan::LiveAcross& c) {
+    PlanView::LiveAcross out;
     out.name = c.name;
     out.type = name_of(c.type);
     if (c.elements != 0) out.type += fmt::format("[{}]", c.elements);
@@ -299,16 +299,17 @@ class Viewer {
     out.ends_phase = s.ends_phase;
     out.barriers_inside = s.barriers_inside;
     out.barrier = place_of(s.barrier);
-    for (const plan::Crossing& c : s.crossings) out.crossings.push_back(crossing(c));
+    for (const plan::LiveAcross& c : s.live_across) out.live_across.push_back(crossing(c));
     for (const plan::SharedUse& use : s.shared)
       out.shared.push_back({name(plan_.hidden[use.hidden].like), use.restore, use.save});
     if (s.barriers_inside) out.notes.emplace_back("grid barriers inside the launch");
-    if (s.folds != 0) out.notes.emplace_back("blocks take turns at the workgroups of the dispatch");
+    if (s.workgroups_per_block != 0)
+      out.notes.emplace_back("blocks take turns at the workgroups of the dispatch");
     if (s.swaps_frame) out.notes.emplace_back("writes the other half of the frame");
     if (s.swaps_group_frame) out.notes.emplace_back("writes the other half of the workgroup frame");
     if (s.carries_group_frame)
       out.notes.emplace_back("copies the workgroup frame of workgroups that wait");
-    if (s.tells_live) out.notes.emplace_back("tells whether a lane is left");
+    if (s.reports_live) out.notes.emplace_back("reports whether a lane is left");
     out.program = text::print(s.program.program);
     return out;
   }
@@ -384,11 +385,11 @@ Result<PlanView> view_plan(const PlanViewInput& input) {
 
 namespace {
 
-CardLine::Kind kind_of(plan::Crossing::How how) {
+CardLine::Kind kind_of(plan::LiveAcross::How how) {
   switch (how) {
-    case plan::Crossing::How::Saved: return CardLine::Kind::Saved;
-    case plan::Crossing::How::Kept: return CardLine::Kind::Kept;
-    case plan::Crossing::How::Recomputed: return CardLine::Kind::Recomputed;
+    case plan::LiveAcross::How::Saved: return CardLine::Kind::Saved;
+    case plan::LiveAcross::How::Kept: return CardLine::Kind::Kept;
+    case plan::LiveAcross::How::Recomputed: return CardLine::Kind::Recomputed;
   }
   return CardLine::Kind::Plain;
 }
@@ -399,7 +400,7 @@ std::vector<CardLine> card_lines(const PlanView::Segment& segment) {
   std::vector<CardLine> lines;
   if (std::string where = segment.lines(); !where.empty()) lines.push_back({std::move(where)});
   if (!segment.regions.empty()) lines.push_back({regions_text(segment)});
-  for (const PlanView::Crossing& c : segment.crossings)
+  for (const PlanView::LiveAcross& c : segment.live_across)
     lines.push_back({fmt::format("{} {}: {}{}{}", name_of(c.how), c.name, c.type,
                                  c.where.empty() ? "" : ", ", c.where),
                      kind_of(c.how)});

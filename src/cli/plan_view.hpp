@@ -31,9 +31,9 @@ struct PlanView {
     // "given", "zeros", "overwritten"; none: the launch is not known
     std::optional<std::string> begins;
   };
-  struct Crossing {
+  struct LiveAcross {
     std::string name, type, level, where, why;
-    plan::Crossing::How how = plan::Crossing::How::Saved;
+    plan::LiveAcross::How how = plan::LiveAcross::How::Saved;
     Place declared;
   };
   struct Shared {
@@ -47,7 +47,7 @@ struct PlanView {
     bool barriers_inside = false;
     Place barrier;
     std::string end;  // what ends it, in words
-    std::vector<Crossing> crossings;
+    std::vector<LiveAcross> live_across;
     std::vector<Shared> shared;
     std::vector<std::string> notes;
     std::string program;  // its text

@@ -22,7 +22,7 @@ plan::Plan plan_of(const std::string& source) {
   const auto checked = check::check_valid(std::move(parsed.program));
   EXPECT_TRUE(checked) << (checked ? "" : to_string(checked.error()));
   if (!checked) return {};
-  auto plan = plan::make_plan(*checked, {.route = plan::Route::Resident});
+  auto plan = plan::make_plan(*checked, {.variant = {.route = plan::Route::Resident}});
   EXPECT_TRUE(plan) << (plan ? "" : to_string(plan.error()));
   return plan ? std::move(*plan) : plan::Plan();
 }

@@ -22,7 +22,7 @@ bool is_word(std::string_view id) {
   return !id.empty() && id.find_first_not_of(kLetters) == std::string_view::npos;
 }
 
-bool may_be_preferred(const BackendRow& row) {
+bool may_be_preferred(const BackendDescriptor& row) {
   return row.dispatches && (row.kind == Kind::Gpu || row.kind == Kind::Cpu);
 }
 
@@ -35,14 +35,14 @@ auto key(const Candidate& c) {
                     c.acquisition_cost_us, std::string_view(c.facts.id));
 }
 
-std::string why_nothing(const Selection& selection, std::span<const BackendRow> rows) {
+std::string why_nothing(const Selection& selection, std::span<const BackendDescriptor> rows) {
   std::vector<std::string> failures;
   failures.reserve(selection.candidates.size());
   for (const Candidate& c : selection.candidates)
     failures.push_back(fmt::format("{}: {}", c.facts.id, c.failure));
   if (!failures.empty()) return fmt::format("{}", fmt::join(failures, "; "));
   std::vector<std::string_view> oracles;
-  for (const BackendRow& row : rows)
+  for (const BackendDescriptor& row : rows)
     if (row.kind == Kind::Oracle) oracles.push_back(row.id);
   if (!oracles.empty())
     return fmt::format("only reference oracle backend(s) were available: {}",
@@ -65,8 +65,8 @@ std::string to_string(const Selection& selection) {
   return text;
 }
 
-Result<Registry> Registry::make(std::vector<BackendRow> rows) {
-  std::ranges::sort(rows, {}, [](const BackendRow& row) {
+Result<Registry> Registry::make(std::vector<BackendDescriptor> rows) {
+  std::ranges::sort(rows, {}, [](const BackendDescriptor& row) {
     return std::tuple(std::string_view(row.id), std::string_view(row.site));
   });
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -83,7 +83,7 @@ Result<Registry> Registry::make(std::vector<BackendRow> rows) {
                             "small letters, digits and `_`, `enumerate` and `open`",
                             rows[i].id, rows[i].site)));
   }
-  std::ranges::sort(rows, {}, [](const BackendRow& row) {
+  std::ranges::sort(rows, {}, [](const BackendDescriptor& row) {
     return std::tuple(row.rank, std::string_view(row.id));
   });
   Registry registry;
@@ -91,18 +91,18 @@ Result<Registry> Registry::make(std::vector<BackendRow> rows) {
   return registry;
 }
 
-const BackendRow* Registry::find(std::string_view id) const {
-  const auto row = std::ranges::find(rows_, id, &BackendRow::id);
+const BackendDescriptor* Registry::find(std::string_view id) const {
+  const auto row = std::ranges::find(rows_, id, &BackendDescriptor::id);
   return row == rows_.end() ? nullptr : &*row;
 }
 
 bool Registry::backend_dispatches(std::string_view id) const {
-  const BackendRow* const row = find(id);
+  const BackendDescriptor* const row = find(id);
   return row != nullptr && row->dispatches;
 }
 
 uint32_t Registry::backend_precedence(std::string_view id) const {
-  const BackendRow* const row = find(id);
+  const BackendDescriptor* const row = find(id);
   return row == nullptr ? std::numeric_limits<uint32_t>::max() : row->rank;
 }
 
@@ -112,11 +112,11 @@ Result<std::shared_ptr<Backend>> Registry::acquire(std::string_view id) const {
   };
   const size_t colon = id.find(':');
   const std::string_view name = id.substr(0, colon);
-  const BackendRow* const row = find(name);
+  const BackendDescriptor* const row = find(name);
   if (row == nullptr) {
     std::vector<std::string_view> linked;
     linked.reserve(rows_.size());
-    for (const BackendRow& r : rows_) linked.push_back(r.id);
+    for (const BackendDescriptor& r : rows_) linked.push_back(r.id);
     return unavailable(fmt::format(
         "backend `{}` is not linked into this binary. Fix: use one that is ({}), or build with it",
         name, linked.empty() ? std::string("none") : fmt::format("{}", fmt::join(linked, ", "))));
@@ -150,7 +150,7 @@ Result<std::shared_ptr<Backend>> Registry::acquire(std::string_view id) const {
 
 Selection Registry::rank_devices(const SelectionPolicy& policy) const {
   Selection selection;
-  for (const BackendRow& row : rows_) {
+  for (const BackendDescriptor& row : rows_) {
     if (!may_be_preferred(row)) continue;
     uint32_t index = 0;
     for (DeviceFacts& facts : row.enumerate()) {

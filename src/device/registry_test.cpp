@@ -38,7 +38,7 @@ struct Fake {
 
 class RegistryTest : public testing::Test {
  protected:
-  BackendRow row(Fake fake) {
+  BackendDescriptor row(Fake fake) {
     if (fake.devices.empty()) fake.devices.push_back(facts(fake.id));
     return {.id = fake.id,
             .kind = fake.kind,
@@ -71,7 +71,7 @@ class RegistryTest : public testing::Test {
     return facts;
   }
   Registry make(const std::vector<Fake>& fakes) {
-    std::vector<BackendRow> rows;
+    std::vector<BackendDescriptor> rows;
     rows.reserve(fakes.size());
     for (const Fake& fake : fakes) rows.push_back(row(fake));
     auto made = Registry::make(std::move(rows));
@@ -103,7 +103,7 @@ TEST_F(RegistryTest, TwoRowsWithOneIdAreRejectedNamingBothSites) {
 TEST_F(RegistryTest, RowsHaveToBeComplete) {
   for (const char* id : {"", "a:1", "Big", "with space"})
     EXPECT_FALSE(Registry::make({row({.id = id})})) << id;
-  BackendRow lame = row({.id = "lame"});
+  BackendDescriptor lame = row({.id = "lame"});
   lame.open = {};
   const auto made = Registry::make({lame});
   ASSERT_FALSE(made);
@@ -117,7 +117,7 @@ TEST_F(RegistryTest, RowsAreSortedByRankAndId) {
                              {.id = "b", .rank = 2},
                              {.id = "a", .rank = 3}});
   std::vector<std::string> ids;
-  for (const BackendRow& row : all.registered_backends()) ids.push_back(row.id);
+  for (const BackendDescriptor& row : all.registered_backends()) ids.push_back(row.id);
   EXPECT_THAT(ids, ElementsAre("z", "b", "c", "a"));
   EXPECT_TRUE(all.backend_dispatches("b"));
   EXPECT_FALSE(all.backend_dispatches("c"));

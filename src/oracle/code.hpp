@@ -110,7 +110,7 @@ struct Code {
   std::vector<CopyInfo> copies;
   std::vector<FixpointInfo> fixpoints;
   std::vector<CollectiveInfo> collectives;
-  std::vector<Pc> sure_collectives;  // outside branches, loops and functions, in order
+  std::vector<Pc> unconditional_collectives;  // outside branches, loops and functions, in order
   uint32_t frame_slots = 0;
   uint64_t shared_bytes = 0;
   bool ordered_atomics = false;  // some atomic is not relaxed

@@ -151,7 +151,7 @@ class Compiler : private Emitter {
           step();
           CollectiveInfo info{.stmt = id, .op = s.op, .src = row_of(s.src), .dst = 0};
           if (s.dst.valid()) info.dst = row_of(s.dst);
-          if (depth_ == 0 && !in_fn_) code_.sure_collectives.push_back(here());
+          if (depth_ == 0 && !in_fn_) code_.unconditional_collectives.push_back(here());
           emit(Op::Collective).a = static_cast<uint32_t>(code_.collectives.size());
           code_.collectives.push_back(info);
         });

@@ -209,7 +209,7 @@ class Machine : private HandlerBuffers {
   bool fixpoint_converged_ = false;
   std::map<uint16_t, std::vector<LaneRef>> waiting_;  // trapped lanes by tag
   std::map<uint16_t, std::vector<TrapReport>> reports_;
-  size_t next_collective_ = 0;  // of Code::sure_collectives
+  size_t next_collective_ = 0;  // of Code::unconditional_collectives
 
   std::optional<Stop> stop_;
   std::optional<Error> error_;  // ends the dispatch at once

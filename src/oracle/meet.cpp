@@ -150,8 +150,8 @@ Result<void> Machine::complete_grid() {
     case Op::FixpointPass: end_fixpoint_pass(instr, *pc); return {};
     case Op::Resume: release_grid(*pc + 1); return resume(static_cast<uint16_t>(instr.b));
     case Op::Collective: {
-      if (next_collective_ < code_.sure_collectives.size() &&
-          code_.sure_collectives[next_collective_] == *pc)
+      if (next_collective_ < code_.unconditional_collectives.size() &&
+          code_.unconditional_collectives[next_collective_] == *pc)
         ++next_collective_;
       VYRE_TRY(collective(code_.collectives[instr.a], frame));
       release_grid(*pc + 1);
@@ -275,11 +275,11 @@ Result<void> Machine::collective(const CollectiveInfo& info, const uint64_t* fra
 // Collectives take part even when no lane is left: other ranks wait for them. Only those that no
 // branch or loop decides about can be known to come.
 Result<void> Machine::remaining_collectives(Pc before) {
-  for (; next_collective_ < code_.sure_collectives.size() &&
-         code_.sure_collectives[next_collective_] < before;
+  for (; next_collective_ < code_.unconditional_collectives.size() &&
+         code_.unconditional_collectives[next_collective_] < before;
        ++next_collective_) {
     end_phase();
-    const Instr& instr = code_.instrs[code_.sure_collectives[next_collective_]];
+    const Instr& instr = code_.instrs[code_.unconditional_collectives[next_collective_]];
     VYRE_TRY(collective(code_.collectives[instr.a], nullptr));
   }
   return {};

@@ -184,11 +184,11 @@ void visit(A& a, plan::SegmentLaunch& x) {
   a.flag(x.swaps_frame);
   a.flag(x.swaps_group_frame);
   a.flag(x.carries_group_frame);
-  a.flag(x.tells_live);
+  a.flag(x.reports_live);
   a.flag(x.ends_phase);
   a.flag(x.barriers_inside);
-  a.number(x.folds);
-  a.number(x.turns);
+  a.number(x.workgroups_per_block);
+  a.number(x.unrolled_iterations);
 }
 
 template <class A>
@@ -254,7 +254,7 @@ void visit(A& a, plan::Step& step, uint32_t depth) {
         a.number(x.group);
         visit(a, x.src);
         visit(a, x.dst);
-        a.flag(x.sure);
+        a.flag(x.unconditional);
       },
       // The driver executes plans of the grid, which have no copies of workgroups.
       [&](plan::CopyStep&) { a.fail(); });

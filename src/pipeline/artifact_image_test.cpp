@@ -18,7 +18,7 @@ using Bytes = std::vector<std::byte>;
 using plan::Route;
 using plan::Schedule;
 
-constexpr Route kRoutes[] = {Route::Native, Route::Virtual, Route::Resident, Route::Host};
+constexpr Route kRoutes[] = {Route::Native, Route::Persistent, Route::Resident, Route::Host};
 
 // Every kind of step, and hidden memory of every extent.
 constexpr std::string_view kEverything = R"(program p {
@@ -67,7 +67,7 @@ Sample sample_of(const check::CheckedProgram& program, const plan::Plan& plan) {
 Sample everything() {
   const auto program = checked_of(kEverything);
   EXPECT_TRUE(program);
-  return sample_of(*program, *plan::make_plan(*program, {.route = Route::Resident}));
+  return sample_of(*program, *plan::make_plan(*program, {.variant = {.route = Route::Resident}}));
 }
 
 // Whatever is accepted is one artifact and no other.
@@ -105,7 +105,9 @@ TEST(ArtifactImage, EveryProgramComesBack) {
       for (const Route route : kRoutes)
         for (const bool checked : {false, true}) {
           const auto plan = plan::make_plan(
-              *program, {.route = route, .checked = checked, .together = 2, .turns = 4});
+              *program,
+              {.variant = {.route = route, .workgroups_per_block = 2, .unrolled_iterations = 4},
+               .checked = checked});
           if (!plan) continue;
           const Sample sample = sample_of(*program, *plan);
           const Bytes bytes = sample.bytes();
@@ -123,7 +125,8 @@ TEST(ArtifactImage, EveryProgramComesBack) {
 TEST(ArtifactImage, HasNoPositions) {
   const auto image = [](const std::string& text) {
     const auto program = checked_of(text);
-    return sample_of(*program, *plan::make_plan(*program, {.route = Route::Resident})).bytes();
+    return sample_of(*program, *plan::make_plan(*program, {.variant = {.route = Route::Resident}}))
+        .bytes();
   };
   const std::string text(kEverything);
   EXPECT_EQ(image(text), image("\n\n   " + text));

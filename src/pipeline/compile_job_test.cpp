@@ -178,7 +178,7 @@ TEST(CompileJob, AnswersComeThroughWhole) {
 TEST(CompileJob, GivesTheCodeOfThePlan) {
   for (const auto format : {device::Format::Object, device::Format::Ptx}) {
     CompileJob job = job_of(format);
-    job.policy.route = plan::Route::Resident;
+    job.policy.variant.route = plan::Route::Resident;
     job.policy.workgroup.reset();
     job.target.checked = false;
     const auto checked = check::check_valid(job.program);

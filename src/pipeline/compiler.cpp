@@ -68,16 +68,17 @@ const base::CalledAtLoad kBuildId(compiler_build_id);
 }
 
 Fields describe(const Policy& policy) {
-  return {{"route", std::string(plan::name_of(policy.route))},
+  return {{"route", std::string(plan::name_of(policy.variant.route))},
           {"checked", bool_text(policy.checked)},
           {"workgroup", axes_text(policy.workgroup)},
           {"ulp_budget", std::to_string(policy.ulp_budget)},
           {"profile", policy.profile},
           {"speculation", bool_text(policy.speculation)},
           {"persistent_threads", bool_text(policy.persistent_threads)},
-          {"together", std::to_string(policy.together)},
-          {"turns", std::to_string(policy.turns)},
-          {"row", bool_text(policy.row)}};
+          {"workgroups_per_block", std::to_string(policy.variant.workgroups_per_block)},
+          {"unrolled_iterations", std::to_string(policy.variant.unrolled_iterations)},
+          {"interleave", std::to_string(policy.variant.interleave)},
+          {"is_1d", bool_text(policy.variant.is_1d)}};
 }
 
 Source make_source(std::shared_ptr<const check::CheckedProgram> program) {
@@ -109,7 +110,7 @@ plan::Route first_route(const check::CheckedProgram& program, bool checked,
                         const device::Capabilities& capabilities) {
   if (!plan::contains_grid_barrier(program)) return plan::Route::Native;
   if (capabilities.cooperative_grid_barrier)
-    return checked && !capabilities.whole_programs ? plan::Route::Virtual : plan::Route::Native;
+    return checked && !capabilities.whole_programs ? plan::Route::Persistent : plan::Route::Native;
   return capabilities.resident_buffers ? plan::Route::Resident : plan::Route::Host;
 }
 
@@ -117,17 +118,12 @@ Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy&
                              const device::Capabilities& capabilities) {
   const StageScope stage(Stage::Plan);
   poll_stop_now();
-  if (policy.route == plan::Route::Native && capabilities.whole_programs)
+  if (policy.variant.route == plan::Route::Native && capabilities.whole_programs)
     return plan::whole_plan(program);
-  constexpr uint32_t kInterleaved = 8;
-  return plan::make_plan(program, {.route = policy.route,
+  return plan::make_plan(program, {.variant = policy.variant,
                                    .checked = policy.checked,
                                    .wide_index = capabilities.i64,
-                                   .workgroup = policy.workgroup,
-                                   .together = policy.together,
-                                   .turns = policy.turns,
-                                   .row = policy.row,
-                                   .interleaved = kInterleaved});
+                                   .workgroup = policy.workgroup});
 }
 
 uint64_t Variant::max_resident_groups() const {
@@ -322,7 +318,7 @@ Result<Compiler::Found> Compiler::make(const Request& request) {
 Result<std::shared_ptr<const plan::Plan>> Compiler::plan(const Source& source, const Policy& policy,
                                                          Trace* trace) {
   TraceSpan span(trace, TraceCategory::Plan, source.program->program.name);
-  span.arg("route", plan::name_of(policy.route));
+  span.arg("route", plan::name_of(policy.variant.route));
   VYRE_TRY_ASSIGN(auto planned, make_plan(*source.program, policy, backend_->info().capabilities));
   span.arg("segments", planned.segments.size());
   telemetry_.add(TelemetryField::Planned);
@@ -357,9 +353,9 @@ Result<plan::Schedule> Compiler::schedule(const Source& source, const Policy& po
   const auto target = target_of(info, policy, device::Format::Program, options_.poison);
   try {
     const auto entries = codegen::entries_of(**planned, name, target);
-    options_.disk->store(
-        key, encode({.entries = entries, .schedule = schedule}),
-        fmt::format("schedule of {} on {}, {}", name, info.id, plan::name_of(policy.route)));
+    options_.disk->store(key, encode({.entries = entries, .schedule = schedule}),
+                         fmt::format("schedule of {} on {}, {}", name, info.id,
+                                     plan::name_of(policy.variant.route)));
   } catch (const std::bad_alloc&) {
     // It is planned again next time.
   }
@@ -462,7 +458,7 @@ void Compiler::store(const Making& m) {
                 .schedule = m.variant->schedule});
     options_.disk->store(request.key, payload,
                          fmt::format("{} on {}, {}", request.name(), backend_->info().id,
-                                     plan::name_of(request.policy.route)));
+                                     plan::name_of(request.policy.variant.route)));
   } catch (const std::bad_alloc&) {
     // It is compiled again next time.
   }

@@ -133,7 +133,7 @@ TEST(Manifest, EveryFieldIsInTheText) {
 TEST(Manifest, EveryRouteHasItsPlace) {
   std::vector<std::string> routes = {"whole"};
   for (const plan::Route route :
-       {plan::Route::Native, plan::Route::Virtual, plan::Route::Resident, plan::Route::Host})
+       {plan::Route::Native, plan::Route::Persistent, plan::Route::Resident, plan::Route::Host})
     routes.emplace_back(plan::name_of(route));
   for (const std::string& route : routes) {
     Manifest manifest = sample();

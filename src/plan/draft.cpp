@@ -375,7 +375,7 @@ void Draft::keep_facts(StmtId from, StmtId to) {
     fixpoint_rows[to.value] = row->second;
   if (const auto word = branch_words.find(from.value); word != branch_words.end())
     branch_words[to.value] = word->second;
-  if (sure_collectives.contains(from.value)) sure_collectives.insert(to.value);
+  if (unconditional_collectives.contains(from.value)) unconditional_collectives.insert(to.value);
 }
 
 StmtId Draft::with_blocks(StmtId id, const std::vector<StmtList>& blocks) {

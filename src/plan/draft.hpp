@@ -140,8 +140,9 @@ class Draft {
 
   // ---- what the inliner settles
   // Inlining a function twice doubles its resumes, so each copy has a number of its own as tag.
-  std::map<uint16_t, uint16_t> source_tags;       // only those that differ
-  std::unordered_set<uint32_t> sure_collectives;  // StmtIds outside branches, loops and functions
+  std::map<uint16_t, uint16_t> source_tags;  // only those that differ
+  std::unordered_set<uint32_t>
+      unconditional_collectives;  // StmtIds outside branches, loops and functions
   [[nodiscard]] uint16_t source_tag(uint16_t tag) const {
     const auto it = source_tags.find(tag);
     return it == source_tags.end() ? tag : it->second;

@@ -17,11 +17,11 @@ Folder::Folder(Draft& d, FoldMemory& memory, LocalId lane, LocalId live, const P
       memory_(memory),
       lane_of_source_(lane),
       live_(live),
-      together_(std::max(options.together, 1U)),
-      written_turns_(options.turns),
-      interleaved_(std::max(options.interleaved, 1U)),
+      together_(std::max(options.variant.workgroups_per_block, 1U)),
+      written_turns_(options.variant.unrolled_iterations),
+      interleaved_(std::max(options.variant.interleave, 1U)),
       wide_index_(options.wide_index),
-      row_(options.row),
+      row_(options.variant.is_1d),
       size_(d.c.workgroup) {}
 
 Folder::Home Folder::home(LocalId local) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of the virtual route, printed: blocks take turns at the workgroups of the dispatch.
+// Plans of the persistent route, printed: blocks take turns at the workgroups of the dispatch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::string folded(std::string_view body, PlanOptions options = {}) {
-  options.route = Route::Virtual;
+  options.variant.route = Route::Persistent;
   return planned("program p { workgroup 4; inout a : u32[]; inout d : u32[4]; shared s : u32[4]; " +
                      std::string(body) + "}",
                  options);
@@ -99,7 +99,7 @@ TEST(Fold, StateInRegisters) {
     var x = a[gid.x];
     barrier grid;
     a[gid.x + 1] = x;)",
-                  {.together = 2, .turns = 2}),
+                  {.variant = {.workgroups_per_block = 2, .unrolled_iterations = 2}}),
             R"(
 var x : u32 = 0u32;
 var x_2 : u32 = 0u32;
@@ -201,7 +201,7 @@ TEST(Fold, EndedLanes) {
     if gid.x > 5 { return; }
     barrier grid;
     a[gid.x] = 1;)",
-                  {.together = 4}),
+                  {.variant = {.workgroups_per_block = 4}}),
             R"(
 var live : bool = false;
 var meeting_round : u32 = 0u32;
@@ -278,7 +278,7 @@ TEST(Fold, JoinedTrips) {
       y = a[at + 1];
     }
     a[gid.x] = x;)",
-                  {.row = true}),
+                  {.variant = {.is_1d = true}}),
             R"(
 var x : u32 = 0u32;
 var y : u32 = 0u32;
@@ -339,7 +339,7 @@ TEST(Fold, Interleaved) {
       if gid.x < len(d) && d[gid.x] == n { a[gid.x] = n; }
       barrier grid;
     })",
-                  {.row = true, .interleaved = 2}),
+                  {.variant = {.interleave = 2, .is_1d = true}}),
             R"(
 var backwards : bool = false;
 for n in 0 .. 9 {
@@ -395,7 +395,7 @@ TEST(Fold, InterleavedInRegisters) {
     x += a[gid.x + 1];
     barrier grid;
     a[gid.x] = x;)",
-                  {.turns = 2, .row = true, .interleaved = 2}),
+                  {.variant = {.unrolled_iterations = 2, .interleave = 2, .is_1d = true}}),
             R"(
 var x : u32 = 0u32;
 var x_2 : u32 = 0u32;
@@ -451,7 +451,7 @@ TEST(Fold, SharedMemory) {
     s[lid.x] = a[gid.x];
     barrier grid;
     a[gid.x] = s[3 - lid.x];)",
-                  {.together = 4}),
+                  {.variant = {.workgroups_per_block = 4}}),
             R"(
 for turn in 0u32 .. turns {
   let turn_group : u32 = first + turn * stride;
@@ -501,18 +501,18 @@ TEST(Fold, NotFolded) {
        })
     EXPECT_THAT(folded(body), Not(HasSubstr("side by side"))) << body;
   EXPECT_THAT(planned("program p { workgroup 4; inout a : u32[]; barrier grid; a[gid.x] = 1; }",
-                      {.route = Route::Virtual, .checked = true}),
+                      {.variant = {.route = Route::Persistent}, .checked = true}),
               Not(HasSubstr("side by side")));
 }
 
 TEST(Fold, Blocks) {
   Segment segment;
-  segment.folds = 4;
+  segment.workgroups_per_block = 4;
   EXPECT_EQ(blocks_of(segment, 1000, 64), 64U);
   EXPECT_EQ(blocks_of(segment, 100, 64), 25U);  // each of them has a first turn
   EXPECT_EQ(blocks_of(segment, 3, 64), 0U);
   EXPECT_EQ(blocks_of(segment, 100, 0), 0U);
-  segment.turns = 2;
+  segment.unrolled_iterations = 2;
   EXPECT_EQ(blocks_of(segment, 100, 64), 13U);
   EXPECT_EQ(blocks_of(segment, 1000, 64), 0U);
 }

@@ -96,7 +96,7 @@ class Inliner : private Hoister {
   }
 
   void run() {
-    collect_sure_collectives(d_.p.body);
+    collect_unconditional_collectives(d_.p.body);
     StmtList body;
     block(d_.p.body, body);
     d_.p.body = d_.block(body);
@@ -142,12 +142,14 @@ class Inliner : private Hoister {
     return m.kind != Memory::Kind::Local || d_.p[m.local()].kind == Local::Kind::BufferParam;
   }
 
-  void collect_sure_collectives(Block b) {
+  void collect_unconditional_collectives(Block b) {
     for (const StmtId id : d_.p.items(b)) {
       const Stmt& s = d_.p[id];
-      if (std::holds_alternative<Collective>(s)) d_.sure_collectives.insert(id.value);
-      if (const auto* nested = std::get_if<Nested>(&s)) collect_sure_collectives(nested->body);
-      if (const auto* region = std::get_if<Region>(&s)) collect_sure_collectives(region->body);
+      if (std::holds_alternative<Collective>(s)) d_.unconditional_collectives.insert(id.value);
+      if (const auto* nested = std::get_if<Nested>(&s))
+        collect_unconditional_collectives(nested->body);
+      if (const auto* region = std::get_if<Region>(&s))
+        collect_unconditional_collectives(region->body);
     }
   }
 

@@ -10,7 +10,7 @@ namespace {
 std::string native(std::string_view body) {
   return planned("program p { workgroup 4; inout a : u32[]; inout d : u32[4]; shared s : u32[4]; " +
                      std::string(body) + "}",
-                 {.route = Route::Native});
+                 {.variant = {.route = Route::Native}});
 }
 
 TEST(Native, FixpointLoop) {
@@ -76,7 +76,7 @@ meeting meeting: 9 u32
 lane mask mask: 1 u32 per lane
 fixpoint result fixpoint_result: 2 u32
 snapshot before_d: 1 u32 like d
-segment 0, tells who is live, live lanes in live
+segment 0, reports live lanes, live lanes in live
   program p_0 {
     workgroup 4;
 
@@ -199,7 +199,7 @@ lane mask mask: 1 u32 per lane
 trap value trap_value: 1 u32 per lane
 trap site trap_site: 1 u32 per lane
 site 0: trap(1) at line 3
-segment 0, tells who is live, live lanes in live
+segment 0, reports live lanes, live lanes in live
   program p_0 {
     workgroup 4;
 
@@ -262,7 +262,7 @@ segment 0, tells who is live, live lanes in live
       }
     }
   }
-segment 1, tells who is live, live lanes in live
+segment 1, reports live lanes, live lanes in live
   program p_1 {
     workgroup 4;
 

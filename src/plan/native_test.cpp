@@ -10,7 +10,7 @@ namespace {
 std::string native(std::string_view body) {
   return planned("program p { workgroup 4; inout a : u32[]; inout d : u32[4]; shared s : u32[4]; " +
                      std::string(body) + "}",
-                 {.route = Route::Native});
+                 {.variant = {.route = Route::Native}});
 }
 
 // No lane ends: the program stays as it is.
@@ -70,7 +70,7 @@ launch 0
 control control: 3 u32
 meeting meeting: 6 u32
 lane mask mask: 1 u32 per lane
-segment 0, tells who is live, live lanes in live
+segment 0, reports live lanes, live lanes in live
   program p_0 {
     workgroup 4;
 
@@ -154,7 +154,7 @@ lane mask mask: 1 u32 per lane
 trap value trap_value: 1 u32 per lane
 trap site trap_site: 1 u32 per lane
 site 0: trap(9) at line 1
-segment 0, tells who is live, live lanes in live
+segment 0, reports live lanes, live lanes in live
   program p_0 {
     workgroup 4;
 
@@ -230,7 +230,7 @@ launch 0
 control control: 3 u32
 meeting meeting: 6 u32
 lane mask mask: 1 u32 per lane
-segment 0, tells who is live, live lanes in live
+segment 0, reports live lanes, live lanes in live
   program p_0 {
     workgroup 4;
 
@@ -296,7 +296,7 @@ launch 0
 control control: 3 u32
 meeting meeting: 6 u32
 lane mask mask: 1 u32 per lane
-segment 0, tells who is live, live lanes in live
+segment 0, reports live lanes, live lanes in live
   program p_0 {
     workgroup 4;
 
@@ -355,7 +355,7 @@ launch 0
 control control: 3 u32
 meeting meeting: 9 u32
 lane mask mask: 1 u32 per lane
-segment 0, tells who is live, live lanes in live
+segment 0, reports live lanes, live lanes in live
   program p_0 {
     workgroup 4;
 
@@ -430,7 +430,7 @@ launch 0
 control control: 3 u32
 meeting meeting: 9 u32
 lane mask mask: 1 u32 per lane
-segment 0, tells who is live, live lanes in live
+segment 0, reports live lanes, live lanes in live
   program p_0 {
     workgroup 4;
 

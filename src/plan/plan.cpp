@@ -15,7 +15,7 @@ using namespace ir;
 std::string_view name_of(Route route) {
   switch (route) {
     case Route::Native: return "native";
-    case Route::Virtual: return "virtual";
+    case Route::Persistent: return "persistent";
     case Route::Resident: return "resident";
     case Route::Host: return "host";
   }
@@ -23,7 +23,7 @@ std::string_view name_of(Route route) {
 }
 
 std::optional<Route> route_from_name(std::string_view name) {
-  for (const Route route : {Route::Native, Route::Virtual, Route::Resident, Route::Host})
+  for (const Route route : {Route::Native, Route::Persistent, Route::Resident, Route::Host})
     if (name_of(route) == name) return route;
   return std::nullopt;
 }
@@ -46,11 +46,11 @@ std::string_view name_of(Hidden::Kind kind) {
   return "?";
 }
 
-std::string_view name_of(Crossing::How how) {
+std::string_view name_of(LiveAcross::How how) {
   switch (how) {
-    case Crossing::How::Saved: return "saved";
-    case Crossing::How::Kept: return "kept";
-    case Crossing::How::Recomputed: return "recomputed";
+    case LiveAcross::How::Saved: return "saved";
+    case LiveAcross::How::Kept: return "kept";
+    case LiveAcross::How::Recomputed: return "recomputed";
   }
   return "?";
 }
@@ -159,7 +159,7 @@ Error unsupported_checked() {
   return {.code = ErrorCode::Unsupported,
           .message =
               "checked mode stops lanes in the middle of a statement, which the native route "
-              "cannot do. Fix: use the virtual route",
+              "cannot do. Fix: use the persistent route",
           .context = {},
           .at = {},
           .diagnostics = {}};
@@ -169,11 +169,11 @@ Error unsupported_checked() {
 
 namespace {
 
-// `folded`: of the virtual route. NotFolded: it cannot be.
+// `folded`: of the persistent route. NotFolded: it cannot be.
 enum class Refusal : uint8_t { TooLarge, NotFolded };
 std::expected<Plan, std::pair<Refusal, size_t>> plan_of(const check::CheckedProgram& checked,
                                                         const PlanOptions& options, bool folded) {
-  const bool native = options.route == Route::Native || folded;
+  const bool native = options.variant.route == Route::Native || folded;
   Draft d(checked);
   d.checked = options.checked;
   if (options.workgroup) set_workgroup(d, *options.workgroup);
@@ -186,7 +186,7 @@ std::expected<Plan, std::pair<Refusal, size_t>> plan_of(const check::CheckedProg
   const CutPoints cuts{Scope::Grid, native};
 
   Plan plan;
-  plan.route = options.route;
+  plan.route = options.variant.route;
   plan.wide_index = options.wide_index;
   plan.control.fixpoints = static_cast<uint32_t>(d.fixpoints.size());
   Hidden control_words;
@@ -222,10 +222,11 @@ std::expected<Plan, std::pair<Refusal, size_t>> plan_of(const check::CheckedProg
 }  // namespace
 
 Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& options) {
-  if (!checked.has_grid_barrier && !options.workgroup) return whole_program(checked, options.route);
-  if (options.route == Route::Native && options.checked)
+  if (!checked.has_grid_barrier && !options.workgroup)
+    return whole_program(checked, options.variant.route);
+  if (options.variant.route == Route::Native && options.checked)
     return std::unexpected(unsupported_checked());
-  const bool fold = options.route == Route::Virtual && !options.checked;
+  const bool fold = options.variant.route == Route::Persistent && !options.checked;
   auto plan = plan_of(checked, options, fold);
   if (!plan && plan.error().first == Refusal::NotFolded) plan = plan_of(checked, options, false);
   if (!plan) return std::unexpected(too_large(plan.error().second));

@@ -219,7 +219,8 @@ class PlanPrinter {
             line(depth, fmt::format("resume {} of tag {}", x.resume, plan_.resumes[x.resume].tag));
           },
           [&](const CollectiveStep& x) {
-            line(depth, fmt::format("collective {}{}", ir::name_of(x.op), x.sure ? ", sure" : ""));
+            line(depth, fmt::format("collective {}{}", ir::name_of(x.op),
+                                    x.unconditional ? ", unconditional" : ""));
           },
           [&](const CopyStep& x) {
             line(depth, fmt::format("copy {} at word {} from {} at word {}, count word {}",
@@ -235,10 +236,12 @@ class PlanPrinter {
     if (s.swaps_frame) notes += ", swaps the frame";
     if (s.swaps_group_frame) notes += ", swaps the workgroup frame";
     if (s.carries_group_frame) notes += ", carries it";
-    if (s.tells_live) notes += ", tells who is live";
+    if (s.reports_live) notes += ", reports live lanes";
     if (s.live.valid()) notes += ", live lanes in " + s.program.program[s.live].name;
-    if (s.folds != 0) notes += fmt::format(", {} workgroups side by side", s.folds);
-    if (s.turns != 0) notes += fmt::format(", at most {} turns", s.turns);
+    if (s.workgroups_per_block != 0)
+      notes += fmt::format(", {} workgroups side by side", s.workgroups_per_block);
+    if (s.unrolled_iterations != 0)
+      notes += fmt::format(", at most {} turns", s.unrolled_iterations);
     line(0, fmt::format("segment {}{}", number, notes));
     for (const SharedUse& use : s.shared)
       line(0, fmt::format("  {}{}{} {}", use.restore ? "restore" : "",

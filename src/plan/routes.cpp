@@ -11,10 +11,11 @@
 namespace vyre::plan {
 
 uint64_t blocks_of(const SegmentLaunch& segment, uint64_t workgroups, uint64_t resident) {
-  const uint64_t folds = segment.folds;
+  const uint64_t folds = segment.workgroups_per_block;
   const uint64_t most = std::min(resident, workgroups / folds);
-  if (segment.turns == 0) return most;
-  const uint64_t needed = (workgroups + folds * segment.turns - 1) / (folds * segment.turns);
+  if (segment.unrolled_iterations == 0) return most;
+  const uint64_t needed = (workgroups + folds * segment.unrolled_iterations - 1) /
+                          (folds * segment.unrolled_iterations);
   return needed <= most ? needed : 0;
 }
 
@@ -39,7 +40,7 @@ Result<RouteChoice> choose_route(const check::CheckedProgram& checked, const che
                       groups, request.resident_workgroups)));
     if (request.resident_workgroups != 0)
       return RouteChoice{
-          Route::Virtual,
+          Route::Persistent,
           request.checked
               ? std::string("checked mode stops lanes in the middle of a statement, so their state "
                             "is saved at barriers")

@@ -50,8 +50,8 @@ TEST(ContainsGridBarrier, AtAnyDepth) {
 // D-GRID.1: without one there is one segment, the program itself.
 TEST(MakePlan, WithoutBarrierIsTheProgram) {
   const auto checked = checked_program("a[gid.x] = 1; if gid.x == 3 { return; }");
-  for (const Route route : {Route::Native, Route::Virtual, Route::Resident, Route::Host}) {
-    const auto plan = make_plan(checked, {.route = route});
+  for (const Route route : {Route::Native, Route::Persistent, Route::Resident, Route::Host}) {
+    const auto plan = make_plan(checked, {.variant = {.route = route}});
     ASSERT_TRUE(plan.has_value());
     ASSERT_EQ(plan->segments.size(), 1U);
     EXPECT_TRUE(plan->segments[0].program.program == checked.program);
@@ -68,10 +68,10 @@ TEST(ChooseRoute, ByGridAndDevice) {
   request.capabilities = cooperative();
   request.resident_workgroups = 8;
   EXPECT_EQ(route(8, request)->route, Route::Native);
-  EXPECT_EQ(route(9, request)->route, Route::Virtual);
+  EXPECT_EQ(route(9, request)->route, Route::Persistent);
   EXPECT_THAT(route(9, request)->why, HasSubstr("9 workgroups, but 8"));
   request.checked = true;
-  EXPECT_EQ(route(8, request)->route, Route::Virtual);
+  EXPECT_EQ(route(8, request)->route, Route::Persistent);
   request.checked = false;
   request.capabilities.cooperative_grid_barrier = false;
   EXPECT_EQ(route(8, request)->route, Route::Resident);

@@ -8,9 +8,9 @@
 #include "base/check.hpp"
 #include "base/match.hpp"
 #include "ir/properties.hpp"
-#include "plan/crossings.hpp"
 #include "plan/extract.hpp"
 #include "plan/fold.hpp"
+#include "plan/live_across.hpp"
 #include "plan/mutation.hpp"
 #include "plan/native.hpp"
 #include "vyre/ir/semantics.hpp"
@@ -233,13 +233,13 @@ class SegmentMaker {
     for (const StmtList* part : {&carried, &prologue, &body})
       all.insert(all.end(), part->begin(), part->end());
     const Folded folded =
-        cuts_.native && options_.route == Route::Virtual ? fold(all, live) : Folded{};
+        cuts_.native && options_.variant.route == Route::Persistent ? fold(all, live) : Folded{};
     if (!not_folded_) finish(piece, all, live, folded);
   }
 
   struct Folded {
-    uint32_t folds = 0;
-    uint32_t turns = 0;
+    uint32_t workgroups_per_block = 0;
+    uint32_t unrolled_iterations = 0;
   };
   Folded fold(StmtList& all, LocalId live) {
     if (!Folder::has_barrier(d_, all)) return {};
@@ -255,11 +255,12 @@ class SegmentMaker {
 
   void finish(const Piece& piece, const StmtList& all, LocalId live, const Folded& folded) {
     Segment segment;
-    segment.folds = folded.folds;
-    segment.turns = folded.turns;
+    segment.workgroups_per_block = folded.workgroups_per_block;
+    segment.unrolled_iterations = folded.unrolled_iterations;
     Extractor extractor(d_, fmt::format("{}_{}", d_.p.name, plan_.segments.size()),
                         cuts_.scope == Scope::Workgroup);
-    if (folded.folds > 1) extractor.set_row_workgroup(folded.folds * d_.lanes_per_group());
+    if (folded.workgroups_per_block > 1)
+      extractor.set_row_workgroup(folded.workgroups_per_block * d_.lanes_per_group());
     Extractor::Extracted extracted = extractor.run(all, live);
     segment.program = std::move(extracted.program);
     nodes_ += segment.program.program.exprs.size() + segment.program.program.stmts.size();
@@ -268,7 +269,7 @@ class SegmentMaker {
     segment.swaps_frame = edges_.swaps_frame() && !mutated(Mutation::FrameInPlace);
     segment.swaps_group_frame = edges_.swaps_group_frame() && !mutated(Mutation::GroupFrameInPlace);
     segment.carries_group_frame = edges_.swaps_group_frame() && !piece.open.empty();
-    segment.tells_live = piece.ended_out && !mutated(Mutation::NoLiveWord);
+    segment.reports_live = piece.ended_out && !mutated(Mutation::NoLiveWord);
     segment.ends_phase = piece.ends_phase;
     segment.barriers_inside = segment.program.has_grid_barrier;
     segment.barrier = piece.barrier;
@@ -301,9 +302,9 @@ class SegmentMaker {
     }
     // Nobody asks what a worker keeps of its own workgroup.
     if (cuts_.scope == Scope::Grid)
-      segment.crossings = describe_crossings(d_, tree_, piece, homes_, edges_.swaps_frame(),
-                                             edges_.swaps_group_frame());
-    nodes_ += segment.crossings.size() * kNodesPerCrossing;
+      segment.live_across = describe_live_across(d_, tree_, piece, homes_, edges_.swaps_frame(),
+                                                 edges_.swaps_group_frame());
+    nodes_ += segment.live_across.size() * kNodesPerLiveAcross;
     plan_.segments.push_back(std::move(segment));
   }
 
@@ -497,7 +498,7 @@ class SegmentMaker {
             step.src = s.src.buffer();
             if (s.dst.valid()) step.dst = s.dst.buffer();
             step.at = d_.p.position_of(x.stmt);
-            step.sure = d_.sure_collectives.contains(x.stmt.value);
+            step.unconditional = d_.unconditional_collectives.contains(x.stmt.value);
             out.push_back({step});
           },
           [&](const CopyNode& x) {
@@ -535,7 +536,7 @@ class SegmentMaker {
   // A program of kMaxNodes whose state crosses every one of thousands of barriers would fill any
   // memory.
   static constexpr size_t kMostNodes = kMaxNodes * 4;
-  static constexpr size_t kNodesPerCrossing = 4;  // in memory
+  static constexpr size_t kNodesPerLiveAcross = 4;  // in memory
   size_t nodes_ = 0;
 
   const Piece* piece_ = nullptr;

@@ -10,7 +10,7 @@ namespace vyre::plan {
 enum class Made : uint8_t {
   All,
   TooLarge,   // for any memory
-  NotFolded,  // virtual route: what has to be folded cannot be
+  NotFolded,  // persistent route: what has to be folded cannot be
 };
 // Fills steps, segments, hidden buffers and everything else of a plan but scope and route.
 // `control`: the buffer of the control words. `native`: of a route with barriers inside launches.

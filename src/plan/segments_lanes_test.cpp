@@ -19,7 +19,7 @@ launch 0
 launch 1
 control control: 3 u32
 lane mask mask: 1 u32 per lane
-segment 0, ends a phase, tells who is live
+segment 0, ends a phase, reports live lanes
   program p_0 {
     workgroup 4;
 
@@ -38,7 +38,7 @@ segment 0, ends a phase, tells who is live
       atomic_store(control[0u32], 1u32);
     }
   }
-segment 1, tells who is live
+segment 1, reports live lanes
   program p_1 {
     workgroup 4;
 
@@ -81,7 +81,7 @@ trap value trap_value: 1 u32 per lane
 trap site trap_site: 1 u32 per lane
 site 0: trap(1) at line 4
 site 1: trap(9) at line 5
-segment 0, tells who is live
+segment 0, reports live lanes
   program p_0 {
     workgroup 4;
 
@@ -118,7 +118,7 @@ segment 0, tells who is live
       atomic_store(control[0u32], 1u32);
     }
   }
-segment 1, tells who is live
+segment 1, reports live lanes
   program p_1 {
     workgroup 4;
 
@@ -164,7 +164,7 @@ lane mask mask: 1 u32 per lane
 trap value trap_value: 1 u32 per lane
 trap site trap_site: 1 u32 per lane
 site 0: trap(1) at line 4
-segment 0, ends a phase, tells who is live
+segment 0, ends a phase, reports live lanes
   program p_0 {
     workgroup 4;
 
@@ -192,7 +192,7 @@ segment 0, ends a phase, tells who is live
       atomic_store(control[0u32], 1u32);
     }
   }
-segment 1, tells who is live
+segment 1, reports live lanes
   program p_1 {
     workgroup 4;
 
@@ -213,7 +213,7 @@ segment 1, tells who is live
       atomic_store(control[0u32], 1u32);
     }
   }
-segment 2, tells who is live
+segment 2, reports live lanes
   program p_2 {
     workgroup 4;
 
@@ -264,7 +264,7 @@ lane mask mask: 1 u32 per lane
 trap value trap_value: 1 u32 per lane
 trap site trap_site: 1 u32 per lane
 site 0: trap(1) at line 5
-segment 0, ends a phase, swaps the workgroup frame, carries it, tells who is live
+segment 0, ends a phase, swaps the workgroup frame, carries it, reports live lanes
   program p_0 {
     workgroup 4;
 
@@ -302,7 +302,7 @@ segment 0, ends a phase, swaps the workgroup frame, carries it, tells who is liv
       atomic_store(control[0u32], 1u32);
     }
   }
-segment 1, ends a phase, swaps the workgroup frame, carries it, tells who is live
+segment 1, ends a phase, swaps the workgroup frame, carries it, reports live lanes
   program p_1 {
     workgroup 4;
 
@@ -334,7 +334,7 @@ segment 1, ends a phase, swaps the workgroup frame, carries it, tells who is liv
       atomic_store(control[0u32], 1u32);
     }
   }
-segment 2, tells who is live
+segment 2, reports live lanes
   program p_2 {
     workgroup 4;
 
@@ -356,7 +356,7 @@ segment 2, tells who is live
       atomic_store(control[0u32], 1u32);
     }
   }
-segment 3, tells who is live
+segment 3, reports live lanes
   program p_3 {
     workgroup 4;
 
@@ -395,7 +395,7 @@ launch 0
 launch 1
 control control: 3 u32
 lane mask mask: 1 u32 per lane
-segment 0, ends a phase, tells who is live
+segment 0, ends a phase, reports live lanes
   program p_0 {
     workgroup 4;
 
@@ -413,7 +413,7 @@ segment 0, ends a phase, tells who is live
       mask[lane] = 0u32;
     }
   }
-segment 1, tells who is live
+segment 1, reports live lanes
   program p_1 {
     workgroup 4;
 

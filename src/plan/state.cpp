@@ -24,7 +24,7 @@ uint64_t unit_bytes(const Hidden& h) {
   return uint64_t{h.count} * bytes_of(h.element) * (h.two_halves ? 2 : 1);
 }
 
-uint64_t crossing_bytes(const Crossing& c) {
+uint64_t crossing_bytes(const LiveAcross& c) {
   return uint64_t{bytes_of(c.type)} * std::max(1U, c.elements);
 }
 
@@ -34,8 +34,8 @@ const Segment* widest(const Plan& plan) {
   uint64_t most_bytes = 0;
   for (const Segment& segment : plan.segments) {
     uint64_t bytes = 0;
-    for (const Crossing& c : segment.crossings)
-      if (c.how != Crossing::How::Recomputed && c.level > check::Level::Workgroup)
+    for (const LiveAcross& c : segment.live_across)
+      if (c.how != LiveAcross::How::Recomputed && c.level > check::Level::Workgroup)
         bytes += crossing_bytes(c);
     if (bytes <= most_bytes && most != nullptr) continue;
     most = &segment;
@@ -94,8 +94,8 @@ Result<void> check_state(const Plan& plan, const check::CheckedProgram& source,
   Error error = too_much({});
   if (const Segment* segment = widest(plan)) {
     error.at = segment->barrier;
-    for (const Crossing& c : segment->crossings) {
-      if (c.how == Crossing::How::Recomputed) continue;
+    for (const LiveAcross& c : segment->live_across) {
+      if (c.how == LiveAcross::How::Recomputed) continue;
       values += fmt::format("{}`{}` ({} bytes per {})", values.empty() ? "; across it go " : ", ",
                             c.name, crossing_bytes(c),
                             c.level == check::Level::Grid        ? "grid"

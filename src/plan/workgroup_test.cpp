@@ -308,7 +308,7 @@ lane mask mask: 1 u32 per lane
 trap value trap_value: 1 u32 per lane
 trap site trap_site: 1 u32 per lane
 site 0: trap(7) at line 6
-segment 0, ends a phase, tells who is live
+segment 0, ends a phase, reports live lanes
   program p_0 {
     workgroup 4;
 
@@ -329,7 +329,7 @@ segment 0, ends a phase, tells who is live
       atomic_store(control[0u32], 1u32);
     }
   }
-segment 1, tells who is live
+segment 1, reports live lanes
   program p_1 {
     workgroup 4;
 

@@ -83,7 +83,7 @@ void PipelineState::give_back(std::unique_ptr<Workspace> workspace) {
 
 pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route) {
   pipeline::Policy policy;
-  policy.route = route;
+  policy.variant.route = route;
   policy.checked = config.checked.value_or(false);
   policy.workgroup = config.workgroup;
   policy.ulp_budget = config.ulp_budget.value_or(0);

@@ -102,10 +102,10 @@ Result<void> Dispatch::shape() {
     w.route = *route;
     auto found = variant(*route);
     if (!found) return std::unexpected(found.error());
-    if (*route == Route::Virtual && !can_fold(**found)) {
+    if (*route == Route::Persistent && !can_fold(**found)) {
       found = unfolded(**found);
       if (!found) return std::unexpected(found.error());
-      w.route = (*found)->policy.route;
+      w.route = (*found)->policy.variant.route;
     }
     w.variant = std::move(*found);
     if (!w.wanted.unknown_grid)
@@ -438,7 +438,7 @@ void Dispatch::count(uint64_t dispatches, uint64_t launches) const {
   if (barriers) {
     switch (route) {
       case Route::Native: field = TelemetryField::LaunchesNative; break;
-      case Route::Virtual: field = TelemetryField::LaunchesVirtual; break;
+      case Route::Persistent: field = TelemetryField::LaunchesPersistent; break;
       case Route::Resident: field = TelemetryField::LaunchesResident; break;
       case Route::Host: field = TelemetryField::LaunchesHost; break;
     }

@@ -269,7 +269,7 @@ TEST(GridBarriers, ARequiredCooperativeLaunchIsNeverReplaced) {
   EXPECT_EQ(larger.error().code, ErrorCode::CooperativeResidencyExceeded);
   const auto chosen = two.dispatch({input}, {.grid = check::Axes{3, 1, 1}});
   ASSERT_TRUE(chosen) << to_string(chosen.error());
-  EXPECT_EQ(chosen->report.route, plan::Route::Virtual);
+  EXPECT_EQ(chosen->report.route, plan::Route::Persistent);
   const auto fits =
       two.dispatch({input}, {.grid = check::Axes{2, 1, 1}, .cooperative = Cooperative::Require});
   ASSERT_TRUE(fits) << to_string(fits.error());
@@ -306,16 +306,16 @@ TEST(GridBarriers, AGpuGetsFewLargeBlocks) {
   };
   EXPECT_EQ(route(8), plan::Route::Native);
   EXPECT_EQ(workgroup, (device::Axes{64, 1, 1}));
-  EXPECT_EQ(route(9), plan::Route::Virtual);
+  EXPECT_EQ(route(9), plan::Route::Persistent);
   EXPECT_EQ(workgroup, (device::Axes{128, 1, 1}));
   EXPECT_EQ(grid, (device::Axes{4, 1, 1}));
-  EXPECT_EQ(route(128), plan::Route::Virtual);
+  EXPECT_EQ(route(128), plan::Route::Persistent);
   EXPECT_EQ(workgroup, (device::Axes{1024, 1, 1}));
   EXPECT_EQ(grid, (device::Axes{8, 1, 1}));
   EXPECT_EQ(route(128, Cooperative::Require), plan::Route::Native);
   EXPECT_EQ(grid, (device::Axes{128, 1, 1}));
   // Without state the number of turns does not matter: one code for both.
-  EXPECT_EQ(route(100), plan::Route::Virtual);
+  EXPECT_EQ(route(100), plan::Route::Persistent);
   EXPECT_EQ(std::ranges::count(fake.backend->record(), NullCall::Kind::Load, &NullCall::kind), 3);
 }
 
@@ -345,7 +345,7 @@ TEST(GridBarriers, WhatTheDeviceHasNoCodeForIsNotFolded) {
     EXPECT_TRUE(result) << to_string(result.error());
     return result ? result->report.route : plan::Route::Native;
   };
-  EXPECT_EQ(route(), plan::Route::Virtual);
+  EXPECT_EQ(route(), plan::Route::Persistent);
   can = false;
   EXPECT_EQ(route(), plan::Route::Resident);
 }

@@ -52,7 +52,7 @@ pipeline::Manifest Pipeline::manifest() const {
   for (const auto& variant : p.variants) {
     pipeline::ManifestVariant row;
     row.route = plan::contains_grid_barrier(*p.source.program)
-                    ? std::string(plan::name_of(variant->policy.route))
+                    ? std::string(plan::name_of(variant->policy.variant.route))
                     : "whole";
     row.checked = variant->policy.checked;
     row.workgroup = variant->policy.workgroup.value_or(p.source.program->workgroup);

@@ -48,7 +48,7 @@ PlanRunner::PlanRunner(const Setup& setup, Memory& memory, Recorder& recorder, R
   decides_ = tree_has(plan_.steps, decides);
   needs_host_ = tree_has(plan_.steps, needs_host);
   may_end_early_ =
-      !plan_.sites.empty() || std::ranges::any_of(plan_.segments, &SegmentLaunch::tells_live);
+      !plan_.sites.empty() || std::ranges::any_of(plan_.segments, &SegmentLaunch::reports_live);
   s_.record_loops = s_.record_loops && !needs_host_;
 }
 
@@ -163,10 +163,10 @@ bool PlanRunner::is_target(const Step& step) const {
   return resume != nullptr && resume->resume == skip_to_;
 }
 
-// Collectives that are sure to come take part without lanes: other ranks wait for them.
+// Collectives that are unconditional take part without lanes: other ranks wait for them.
 PlanRunner::Signal PlanRunner::take_part(const Step& step) {
   const auto* x = std::get_if<CollectiveStep>(&step.node);
-  if (x == nullptr || !x->sure) return Signal::Go;
+  if (x == nullptr || !x->unconditional) return Signal::Go;
   ++phases_;
   return collective(*x);
 }
@@ -251,7 +251,7 @@ Result<void> PlanRunner::add_launch(uint32_t index) {
   const SegmentLaunch& segment = plan_.segments[index];
   if (!plan_.whole) {
     const uint32_t control = *plan_.find_hidden(Hidden::Kind::Control);
-    if (segment.tells_live) m_.set_hidden_word(control, ControlWords::kLive, 0);
+    if (segment.reports_live) m_.set_hidden_word(control, ControlWords::kLive, 0);
     for (uint32_t r = 0; r < plan_.resumes.size(); ++r)
       m_.set_hidden_word(control, plan_.control.parked(r), 0);
     if (const auto meeting = plan_.find_hidden(Hidden::Kind::Meeting)) m_.zero(*meeting);
@@ -264,13 +264,13 @@ Result<void> PlanRunner::add_launch(uint32_t index) {
   launch.grid = s_.launch->grid;
   launch.grid_from = s_.grid_from;
   launch.segment = index;
-  launch.cooperative = entry.barriers_inside || plan_.route == Route::Virtual;
+  launch.cooperative = entry.barriers_inside || plan_.route == Route::Persistent;
   const uint64_t resident = s_.variant->loaded.max_resident_groups(index);
-  if (segment.folds != 0) {
+  if (segment.workgroups_per_block != 0) {
     launch.workgroup = entry.workgroup;
     launch.grid = {
         static_cast<uint32_t>(plan::blocks_of(segment, s_.launch->workgroups(), resident)), 1, 1};
-  } else if (plan_.route == Route::Virtual && resident < s_.launch->workgroups()) {
+  } else if (plan_.route == Route::Persistent && resident < s_.launch->workgroups()) {
     launch.blocks = resident;
   }
   segment_ = index;
@@ -288,7 +288,7 @@ PlanRunner::Signal PlanRunner::launch(uint32_t index) {
     if (auto ok = take_reports(); !ok) return fail(ok.error());
     return Signal::Go;
   }
-  const bool ask = segment.tells_live || can_stop() || !plan_.resumes.empty();
+  const bool ask = segment.reports_live || can_stop() || !plan_.resumes.empty();
   bool live = true;
   bool newly_parked = false;
   if (ask) {
@@ -297,7 +297,7 @@ PlanRunner::Signal PlanRunner::launch(uint32_t index) {
         stop && (!lane_stop_ || stop->lane < lane_stop_->lane))
       lane_stop_ = std::move(*stop);
     if (m_.control(ControlWords::kStopped) != 0) return check_stop();
-    live = !segment.tells_live || m_.control(ControlWords::kLive) != 0;
+    live = !segment.reports_live || m_.control(ControlWords::kLive) != 0;
     for (uint32_t r = 0; r < plan_.resumes.size(); ++r) {
       if (m_.control(plan_.control.parked(r)) == 0) continue;
       newly_parked = true;

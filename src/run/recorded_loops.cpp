@@ -60,7 +60,7 @@ Result<void> PlanRunner::record_launch(uint32_t index) {
   VYRE_TRY(add_launch(index));
   if (segment.barriers_inside && can_stop()) exit_if(ControlWords::kStopped, false, 0);
   if (segment.ends_phase && can_stop()) exit_if(ControlWords::kStop, false, kNoLane);
-  if (segment.tells_live) exit_if(ControlWords::kLive, true, 0);
+  if (segment.reports_live) exit_if(ControlWords::kLive, true, 0);
   // The halves cannot change their roles in a list of fixed steps.
   if (segment.swaps_frame) m_.carry(Hidden::Kind::Frame);
   if (segment.swaps_group_frame) m_.carry(Hidden::Kind::GroupFrame);

@@ -25,11 +25,12 @@ Result<Route> Dispatch::choose_route() {
   if (can.cooperative_grid_barrier && !request.checked && !request.require_cooperative) {
     const Result<bool> folds = folds_well();
     if (!folds) return std::unexpected(folds.error());
-    if (*folds) return Route::Virtual;
+    if (*folds) return Route::Persistent;
   }
   if (can.cooperative_grid_barrier) {
     // How many workgroups fit is known of loaded code only.
-    VYRE_TRY_ASSIGN(const auto loaded, variant(request.checked ? Route::Virtual : Route::Native));
+    VYRE_TRY_ASSIGN(const auto loaded,
+                    variant(request.checked ? Route::Persistent : Route::Native));
     request.resident_workgroups = loaded->max_resident_groups();
   }
   auto choice = plan::choose_route(checked, lease_->launch, request);
@@ -54,10 +55,10 @@ Result<Folding> Dispatch::folding() {
                                               compile_limits(config_));
   if (!plan) return std::unexpected(plan.error());
   folding.policy = folding.wanted;
-  const auto written = [](const plan::SegmentLaunch& s) { return s.turns != 0; };
-  if (std::ranges::none_of(plan->segments, written)) folding.policy.turns = 0;
+  const auto written = [](const plan::SegmentLaunch& s) { return s.unrolled_iterations != 0; };
+  if (std::ranges::none_of(plan->segments, written)) folding.policy.variant.unrolled_iterations = 0;
   const auto put_together = [](const plan::SegmentLaunch& s) {
-    return !s.barriers_inside || s.folds > 1;
+    return !s.barriers_inside || s.workgroups_per_block > 1;
   };
   const auto in_memory = [](const plan::Hidden& h) { return h.kind == plan::Hidden::Kind::Slot; };
   folding.well = std::ranges::any_of(plan->segments, &plan::SegmentLaunch::barriers_inside) &&
@@ -87,7 +88,8 @@ bool Dispatch::can_fold(const pipeline::Variant& variant) const {
   for (uint32_t i = 0; i < variant.schedule.segments.size(); ++i) {
     const plan::SegmentLaunch& segment = variant.schedule.segments[i];
     const uint64_t resident = variant.loaded.max_resident_groups(i);
-    if (resident == 0 || (segment.folds != 0 && plan::blocks_of(segment, groups, resident) == 0))
+    if (resident == 0 ||
+        (segment.workgroups_per_block != 0 && plan::blocks_of(segment, groups, resident) == 0))
       return false;
   }
   return true;
@@ -97,7 +99,7 @@ bool Dispatch::can_fold(const pipeline::Variant& variant) const {
 Result<std::shared_ptr<const pipeline::Variant>> Dispatch::unfolded(
     const pipeline::Variant& folded) {
   pipeline::Policy policy = folded.policy;
-  policy.turns = 0;
+  policy.variant.unrolled_iterations = 0;
   if (policy != folded.policy) {
     auto found = variant(policy);
     if (!found || can_fold(**found)) return found;
@@ -110,26 +112,29 @@ Result<std::shared_ptr<const pipeline::Variant>> Dispatch::unfolded(
 // in registers, of which a thread has enough if one block of that size is on each unit.
 pipeline::Policy Dispatch::fold() const {
   constexpr uint32_t kMostTurns = 8;
+  constexpr uint32_t kInterleave = 8;
   constexpr uint64_t kLanesOfUnit = 1024;
-  pipeline::Policy policy = policy_of(config_, Route::Virtual);
+  pipeline::Policy policy = policy_of(config_, Route::Persistent);
   const device::BackendInfo& info = device_.backend->info();
   const check::Launch& launch = lease_->launch;
   const uint64_t groups = launch.workgroups();
   const uint64_t lanes = std::max<uint64_t>(1, launch.lanes_per_workgroup());
   const uint64_t units = std::max(info.profile.compute_units, 1U);
   const uint64_t most = info.capabilities.max_invocations_per_workgroup / lanes;
-  policy.row = launch.grid[1] == 1 && launch.grid[2] == 1;
-  policy.together =
+  policy.variant.interleave = kInterleave;
+  policy.variant.is_1d = launch.grid[1] == 1 && launch.grid[2] == 1;
+  policy.variant.workgroups_per_block =
       static_cast<uint32_t>(std::bit_floor(std::max<uint64_t>(1, std::min(most, groups / units))));
-  const uint64_t block = policy.together * lanes;
-  const uint64_t at_once = units * std::max<uint64_t>(1, kLanesOfUnit / block) * policy.together;
+  const uint64_t block = policy.variant.workgroups_per_block * lanes;
+  const uint64_t at_once =
+      units * std::max<uint64_t>(1, kLanesOfUnit / block) * policy.variant.workgroups_per_block;
   const uint64_t turns = (groups + at_once - 1) / at_once;
-  if (turns <= kMostTurns) policy.turns = static_cast<uint32_t>(turns);
+  if (turns <= kMostTurns) policy.variant.unrolled_iterations = static_cast<uint32_t>(turns);
   return policy;
 }
 
 Result<std::shared_ptr<const pipeline::Variant>> Dispatch::variant(Route route) {
-  if (route != Route::Virtual || lease_->wanted.checked || lease_->wanted.unknown_grid)
+  if (route != Route::Persistent || lease_->wanted.checked || lease_->wanted.unknown_grid)
     return variant(policy_of(config_, route));
   VYRE_TRY_ASSIGN(const auto found, folding());
   return variant(found.policy);

@@ -143,15 +143,15 @@ Finding blocks(uint64_t seed, const Settings& settings) {
           !what.empty())
         finding.fault = fmt::format("{}: {}\n{}", way, what, text::print(subject->checked.program));
   };
-  for (const Route route : {Route::Native, Route::Resident, Route::Host, Route::Virtual}) {
-    const auto plan = plan::make_plan(subject->checked, {.route = route});
+  for (const Route route : {Route::Native, Route::Resident, Route::Host, Route::Persistent}) {
+    const auto plan = plan::make_plan(subject->checked, {.variant = {.route = route}});
     if (!plan) return {.fault = "no plan: " + to_string(plan.error())};
     for (const uint32_t count : {1U, 2U, 7U, 64U}) {
-      if (route != Route::Virtual && count != 1) continue;
+      if (route != Route::Persistent && count != 1) continue;
       run.resident_blocks = count;
       const std::string way = fmt::format("{}, {} blocks", plan::name_of(route), count);
       compare(way, interpret(subject->checked, *plan, subject->generated.inputs, run));
-      if (route == Route::Virtual)
+      if (route == Route::Persistent)
         compare(way + " by the driver",
                 drive(subject->checked, open_device({.route = route, .device_loops = true}, run),
                       subject->generated.inputs, run));

@@ -17,7 +17,7 @@ using namespace device;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 
-bool is_core(const BackendRow& row) {
+bool is_core(const BackendDescriptor& row) {
   return row.kind == Kind::Oracle || row.kind == Kind::Null;
 }
 
@@ -25,7 +25,7 @@ bool is_core(const BackendRow& row) {
 TEST(BackendList, HasTheCoreAndNoOtherOracle) {
   std::vector<std::string> ids;
   std::vector<std::string> core;
-  for (const BackendRow& row : registry().registered_backends()) {
+  for (const BackendDescriptor& row : registry().registered_backends()) {
     ids.push_back(row.id);
     if (is_core(row)) core.push_back(row.id);
     EXPECT_THAT(row.site, HasSubstr("src/backend/" + row.id + "/")) << row.id;
@@ -38,9 +38,9 @@ TEST(BackendList, HasTheCoreAndNoOtherOracle) {
 
 // D-REG.2
 TEST(BackendList, IsSortedByRankAndId) {
-  EXPECT_TRUE(
-      std::ranges::is_sorted(registry().registered_backends(), {},
-                             [](const BackendRow& row) { return std::pair(row.rank, row.id); }));
+  EXPECT_TRUE(std::ranges::is_sorted(
+      registry().registered_backends(), {},
+      [](const BackendDescriptor& row) { return std::pair(row.rank, row.id); }));
   EXPECT_TRUE(registry().backend_dispatches("reference"));
   EXPECT_FALSE(registry().backend_dispatches("null"));
   EXPECT_LT(registry().backend_precedence("reference"), registry().backend_precedence("null"));
@@ -48,7 +48,7 @@ TEST(BackendList, IsSortedByRankAndId) {
 
 // Each device is what it said it is before it was opened, and its id opens it.
 TEST(BackendList, EveryUsableDeviceOpensAsItWasSeen) {
-  for (const BackendRow& row : registry().registered_backends()) {
+  for (const BackendDescriptor& row : registry().registered_backends()) {
     const std::vector<DeviceFacts> devices = row.enumerate();
     EXPECT_FALSE(devices.empty()) << row.id << " has neither a device nor a reason";
     for (size_t i = 0; i < devices.size(); ++i) {

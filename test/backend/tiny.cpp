@@ -126,8 +126,9 @@ class Tiny : public Backend {
 }  // namespace
 
 // 5. Its row.
-BackendRow tiny_row() {
-  BackendRow row{.id = "tiny", .kind = Kind::Cpu, .rank = 50, .dispatches = true, .site = __FILE__};
+BackendDescriptor tiny_descriptor() {
+  BackendDescriptor row{
+      .id = "tiny", .kind = Kind::Cpu, .rank = 50, .dispatches = true, .site = __FILE__};
   row.enumerate = [] {
     const BackendInfo info = tiny_info();
     return std::vector<DeviceFacts>{

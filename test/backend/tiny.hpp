@@ -5,6 +5,6 @@
 
 namespace vyre::test {
 
-device::BackendRow tiny_row();
+device::BackendDescriptor tiny_descriptor();
 
 }  // namespace vyre::test

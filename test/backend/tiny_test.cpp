@@ -32,7 +32,7 @@ TEST(Tiny, IsABackendInLessThan150Lines) {
 }
 
 TEST(Tiny, RunsThroughTheRegistry) {
-  auto registry = Registry::make({tiny_row()});
+  auto registry = Registry::make({tiny_descriptor()});
   ASSERT_TRUE(registry) << registry.error().message;
   const auto device = registry->acquire_preferred({.allow_cpu = true});
   ASSERT_TRUE(device) << device.error().message;

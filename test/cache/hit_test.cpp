@@ -184,7 +184,7 @@ TEST_F(Hits, TheChoiceOfARouteIsNotPlannedAgain) {
     const auto done = compiled->pipeline.dispatch({std::as_bytes(std::span(input))},
                                                   {.grid = check::Axes{groups, 1, 1}});
     EXPECT_TRUE(done) << to_string(done.error());
-    EXPECT_EQ(done->report.route, plan::Route::Virtual);
+    EXPECT_EQ(done->report.route, plan::Route::Persistent);
     return device.telemetry();
   };
   EXPECT_EQ(dispatch(128).generated, 2U);

@@ -108,13 +108,13 @@ TEST_F(Compile, Routes) {
     return run_vyre(std::move(more));
   };
   EXPECT_THAT(ptx({}).out, AllOf(HasSubstr(".reqntid 64,"), Not(HasSubstr("vyre_entry_1"))));
-  EXPECT_THAT(ptx({"--route", "virtual"}).out,
+  EXPECT_THAT(ptx({"--route", "persistent"}).out,
               AllOf(HasSubstr(".reqntid 1024,"), Not(HasSubstr("vyre_entry_1"))));
-  EXPECT_EQ(ptx({"--route", "virtual", "--json"}).json()["route"], "virtual");
+  EXPECT_EQ(ptx({"--route", "persistent", "--json"}).json()["route"], "persistent");
   EXPECT_THAT(ptx({"--route", "resident"}).out, HasSubstr("vyre_entry_1"));
   const Outcome checked = ptx({"--route", "native", "--checked"});
   EXPECT_EQ(checked.exit_code, 4);
-  EXPECT_THAT(checked.err, HasSubstr("Fix: use the virtual route"));
+  EXPECT_THAT(checked.err, HasSubstr("Fix: use the persistent route"));
   EXPECT_EQ(ptx({"--route", "shortest"}).exit_code, 2);
 }
 

@@ -214,10 +214,10 @@ TEST_F(Plan, JsonHasTheFields) {
   EXPECT_EQ(first["regions"], Json::array({"main", "spread"}));
   EXPECT_EQ(first["first_line"], 9);
   EXPECT_EQ(first["shared"][0]["saved"], true);
-  EXPECT_EQ(first["crossings"][1]["name"], "x");
-  EXPECT_EQ(first["crossings"][1]["how"], "saved");
-  EXPECT_EQ(first["crossings"][1]["where"], "slot 0");
-  EXPECT_EQ(first["crossings"][1]["line"], 10);
+  EXPECT_EQ(first["live_across"][1]["name"], "x");
+  EXPECT_EQ(first["live_across"][1]["how"], "saved");
+  EXPECT_EQ(first["live_across"][1]["where"], "slot 0");
+  EXPECT_EQ(first["live_across"][1]["line"], 10);
   EXPECT_THAT(first["program"].get<std::string>(), HasSubstr("program mixed_0 {"));
   const Json& loop = document["steps"][1];
   EXPECT_EQ(loop["kind"], "loop");
@@ -229,7 +229,7 @@ TEST_F(Plan, JsonHasTheFields) {
 }
 
 TEST_F(Plan, TheTotalIsTheSumOfTheHiddenBuffers) {
-  for (const char* route : {"native", "virtual", "resident", "host"}) {
+  for (const char* route : {"native", "persistent", "resident", "host"}) {
     const Json document = json({"--in", "a=iota(8)", "--route", route});
     EXPECT_EQ(document["route"], route);
     uint64_t sum = 0;
@@ -253,13 +253,15 @@ TEST_F(Plan, TheRouteIsChosenFromTheDevice) {
   EXPECT_THAT(on("reference:3"), HasSubstr("resident: "));
   EXPECT_THAT(on("reference:5"), HasSubstr("host: "));
   EXPECT_THAT(route({"--grid", "3", "--device", "reference:2", "--resident", "2"}),
-              HasSubstr("virtual: 3 workgroups, but 2"));
-  EXPECT_THAT(route({"--device", "reference:2", "--checked"}), HasSubstr("virtual: checked mode"));
+              HasSubstr("persistent: 3 workgroups, but 2"));
+  EXPECT_THAT(route({"--device", "reference:2", "--checked"}),
+              HasSubstr("persistent: checked mode"));
   EXPECT_THAT(route({"--device", "reference", "--route", "host"}), HasSubstr("host: asked for"));
   EXPECT_THAT(route({"--grid", "2", "--resident", "2"}), HasSubstr("native: all 2 workgroups fit"));
-  EXPECT_THAT(route({"--grid", "3", "--resident", "2"}), HasSubstr("virtual: 3 workgroups, but 2"));
-  EXPECT_THAT(route({"--resident", "2"}), HasSubstr("virtual: takes any grid"));
-  EXPECT_THAT(route({"--resident", "2", "--checked"}), HasSubstr("virtual: checked mode"));
+  EXPECT_THAT(route({"--grid", "3", "--resident", "2"}),
+              HasSubstr("persistent: 3 workgroups, but 2"));
+  EXPECT_THAT(route({"--resident", "2"}), HasSubstr("persistent: takes any grid"));
+  EXPECT_THAT(route({"--resident", "2", "--checked"}), HasSubstr("persistent: checked mode"));
   EXPECT_THAT(route({"--route", "host"}), HasSubstr("host: asked for with --route"));
   EXPECT_THAT(plan({"--route", "native"}).out,
               HasSubstr("1 segment, 3 grid barriers inside the launches"));
@@ -431,7 +433,7 @@ TEST_F(Plan, Errors) {
     const char* message;
   };
   const std::vector<Case> cases = {
-      {{"--route", "fast"}, 2, "'fast' is none of native, virtual, resident, host"},
+      {{"--route", "fast"}, 2, "'fast' is none of native, persistent, resident, host"},
       {{"--resident", "99999999999999999999999"}, 2, "1 to 4294967295"},
       {{"--as", "pdf"}, 2, "'pdf' is none of text, dot, svg, html"},
       {{"--device", "cuda:0"}, 4, "there is no device `cuda:0`"},

@@ -106,7 +106,7 @@ TEST_F(RunDevice, EveryRouteOfTheReference) {
   const std::string expected = run({"--device", "reference"}).out;
   EXPECT_THAT(expected, HasSubstr("[66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77]"));
   const std::pair<const char*, const char*> routes[] = {
-      {"reference", "native"},     {"reference:1", "native"},   {"reference:2", "virtual"},
+      {"reference", "native"},     {"reference:1", "native"},   {"reference:2", "persistent"},
       {"reference:3", "resident"}, {"reference:4", "resident"}, {"reference:5", "host"}};
   for (const auto& [device, route] : routes) {
     EXPECT_EQ(run({"--device", device}).out, expected) << device;

@@ -284,7 +284,7 @@ Judgement judge_on(const Case& one, const run::Device& device) {
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
   const bool everything = std::getenv("VYRE_CONFORMANCE_ALL") != nullptr;
-  for (const device::BackendRow& row : device::registry().registered_backends()) {
+  for (const device::BackendDescriptor& row : device::registry().registered_backends()) {
     if (!row.dispatches) continue;
     bool first = true;
     for (const device::DeviceFacts& facts : row.enumerate()) {

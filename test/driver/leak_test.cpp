@@ -29,7 +29,7 @@ constexpr uint64_t kSizes[] = {16, 1000, 100'000, 131'072, 200'000, 1'000'000, 8
 // All devices that run programs here, without caches on disk.
 std::vector<std::string> device_ids() {
   std::vector<std::string> ids;
-  for (const device::BackendRow& row : device::registry().registered_backends())
+  for (const device::BackendDescriptor& row : device::registry().registered_backends())
     for (const device::DeviceFacts& facts : row.enumerate())
       if (row.dispatches && facts.unusable.empty() && facts.capabilities.resident_buffers)
         ids.push_back(facts.id);

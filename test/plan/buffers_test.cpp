@@ -31,8 +31,8 @@ TEST(SegmentBuffers, AreNeverWriteOnly) {
   const auto checked = checked_text(R"(program p { workgroup 4; over 8;
     out o : u32[8]; writeonly w : u32[8];
     o[gid.x] = 1; w[gid.x] = 2; barrier grid; o[0] = 3; w[1] = 4; })");
-  for (const Route route : {Route::Native, Route::Virtual, Route::Resident, Route::Host}) {
-    const auto made = plan::make_plan(checked, {.route = route});
+  for (const Route route : {Route::Native, Route::Persistent, Route::Resident, Route::Host}) {
+    const auto made = plan::make_plan(checked, {.variant = {.route = route}});
     for (const plan::Segment& segment : made->segments)
       for (const std::string_view name : {"o", "w"})
         EXPECT_EQ(buffer_named(segment, name)->kind, ir::BufferKind::InOut);
@@ -45,8 +45,8 @@ TEST(SegmentBuffers, OutputsStartAsZeros) {
   const auto checked = checked_text(R"(program p { workgroup 2; over 4;
     out o : u32[4]; out sum : u32[1];
     o[gid.x] += 5; barrier grid; if gid.x == 1 { o[1] += o[0]; } atomic_add(sum[0], o[gid.x] / 5); })");
-  for (const Route route : {Route::Native, Route::Virtual, Route::Resident, Route::Host}) {
-    const auto made = plan::make_plan(checked, {.route = route});
+  for (const Route route : {Route::Native, Route::Persistent, Route::Resident, Route::Host}) {
+    const auto made = plan::make_plan(checked, {.variant = {.route = route}});
     const Ran ran = interpret(checked, *made, {}, {});
     ASSERT_FALSE(ran.error.has_value());
     const std::vector<uint32_t> expected = {5, 10, 5, 5};

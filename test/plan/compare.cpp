@@ -22,39 +22,44 @@ std::string to_string(const Way& way) {
   const std::string poison =
       way.poison ? fmt::format(", poison {:#04x}", static_cast<unsigned>(*way.poison)) : "";
   if (!way.device_id.empty()) return way.device_id + (way.checked ? ", checked" : "") + poison;
-  return fmt::format("{}{}{}{}{}{}{}, {} {}{}", plan::name_of(way.route),
-                     !way.device                  ? ""
-                     : way.device->whole_programs ? " by the driver, whole"
-                     : way.device->device_loops   ? " by the driver, with device loops"
-                                                  : " by the driver",
-                     way.workgroup_phases ? " with workgroup phases" : "",
-                     way.checked ? ", checked" : "",
-                     way.together > 1 ? fmt::format(", {} together", way.together) : "",
-                     way.turns > 0 ? fmt::format(", {} turns", way.turns) : "",
-                     way.interleaved > 1 ? fmt::format(", {} interleaved", way.interleaved) : "",
-                     oracle::name_of(way.schedule), way.seed, poison);
+  return fmt::format(
+      "{}{}{}{}{}{}{}, {} {}{}", plan::name_of(way.route),
+      !way.device                  ? ""
+      : way.device->whole_programs ? " by the driver, whole"
+      : way.device->device_loops   ? " by the driver, with device loops"
+                                   : " by the driver",
+      way.workgroup_phases ? " with workgroup phases" : "", way.checked ? ", checked" : "",
+      way.workgroups_per_block > 1
+          ? fmt::format(", {} workgroups per block", way.workgroups_per_block)
+          : "",
+      way.unrolled_iterations > 0 ? fmt::format(", {} unrolled iterations", way.unrolled_iterations)
+                                  : "",
+      way.interleave > 1 ? fmt::format(", {} interleaved", way.interleave) : "",
+      oracle::name_of(way.schedule), way.seed, poison);
 }
 
 std::vector<Way> all_ways() {
   std::vector<Way> ways;
   for (const oracle::Schedule schedule :
        {oracle::Schedule::Forward, oracle::Schedule::Reversed, oracle::Schedule::Random}) {
-    for (const Route route : {Route::Native, Route::Virtual, Route::Resident, Route::Host})
+    for (const Route route : {Route::Native, Route::Persistent, Route::Resident, Route::Host})
       ways.push_back({.route = route, .schedule = schedule});
     ways.push_back({.route = Route::Resident, .workgroup_phases = true, .schedule = schedule});
   }
-  ways.push_back({.route = Route::Virtual, .checked = true});
-  ways.push_back({.route = Route::Virtual, .together = 2});
-  ways.push_back({.route = Route::Virtual, .interleaved = 2});
-  ways.push_back(
-      {.route = Route::Virtual, .together = 3, .turns = 2, .schedule = oracle::Schedule::Random});
-  ways.push_back({.route = Route::Virtual,
-                  .turns = 3,
-                  .interleaved = 4,
+  ways.push_back({.route = Route::Persistent, .checked = true});
+  ways.push_back({.route = Route::Persistent, .workgroups_per_block = 2});
+  ways.push_back({.route = Route::Persistent, .interleave = 2});
+  ways.push_back({.route = Route::Persistent,
+                  .workgroups_per_block = 3,
+                  .unrolled_iterations = 2,
+                  .schedule = oracle::Schedule::Random});
+  ways.push_back({.route = Route::Persistent,
+                  .unrolled_iterations = 3,
+                  .interleave = 4,
                   .schedule = oracle::Schedule::Reversed});
-  ways.push_back({.route = Route::Virtual,
-                  .together = 2,
-                  .interleaved = 4,
+  ways.push_back({.route = Route::Persistent,
+                  .workgroups_per_block = 2,
+                  .interleave = 4,
                   .schedule = oracle::Schedule::Random});
   return ways;
 }
@@ -95,11 +100,11 @@ std::vector<Way> driver_ways() {
   };
   add({.route = Route::Native, .whole_programs = true, .device_loops = true});
   for (const bool loops : {false, true})
-    for (const Route route : {Route::Native, Route::Virtual, Route::Resident})
+    for (const Route route : {Route::Native, Route::Persistent, Route::Resident})
       add({.route = route, .device_loops = loops});
   add({.route = Route::Host});
   add({.route = Route::Native, .whole_programs = true}, true);
-  add({.route = Route::Virtual, .device_loops = true}, true);
+  add({.route = Route::Persistent, .device_loops = true}, true);
   add({.route = Route::Host}, true);
   return ways;
 }
@@ -166,19 +171,23 @@ std::optional<Fault> find_fault(const check::CheckedProgram& checked,
       continue;
     }
     // Every block has at least so many.
-    const auto together =
-        static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(way.together, groups)));
-    const bool row = way.turns != 0 && launch && launch->grid[1] == 1 && launch->grid[2] == 1;
-    const std::tuple plan_key(way.route, way.checked, together, way.turns, way.interleaved);
+    const auto at_once = static_cast<uint32_t>(
+        std::max<uint64_t>(1, std::min<uint64_t>(way.workgroups_per_block, groups)));
+    const bool is_1d =
+        way.unrolled_iterations != 0 && launch && launch->grid[1] == 1 && launch->grid[2] == 1;
+    const std::tuple plan_key(way.route, way.checked, at_once, way.unrolled_iterations,
+                              way.interleave);
     auto plan = plans.find(plan_key);
     if (plan == plans.end())
       plan = plans
-                 .emplace(plan_key, plan::make_plan(checked, {.route = way.route,
-                                                              .checked = way.checked,
-                                                              .together = together,
-                                                              .turns = way.turns,
-                                                              .row = row,
-                                                              .interleaved = way.interleaved}))
+                 .emplace(plan_key,
+                          plan::make_plan(
+                              checked, {.variant = {.route = way.route,
+                                                    .workgroups_per_block = at_once,
+                                                    .unrolled_iterations = way.unrolled_iterations,
+                                                    .interleave = way.interleave,
+                                                    .is_1d = is_1d},
+                                        .checked = way.checked}))
                  .first;
     if (!plan->second) return Fault{way, "no plan: " + vyre::to_string(plan->second.error())};
     options.workgroup_phases = way.workgroup_phases;

@@ -20,11 +20,11 @@ struct Way {
   std::string device_id = {};  // or on this device of the registry
   bool workgroup_phases = false;
   bool checked = false;
-  // Virtual route: at most so many workgroups side by side, so many turns, and so many of them
+  // Persistent route: at most so many workgroups side by side, so many turns, and so many of them
   // statement by statement.
-  uint32_t together = 1;
-  uint32_t turns = 0;
-  uint32_t interleaved = 1;
+  uint32_t workgroups_per_block = 1;
+  uint32_t unrolled_iterations = 0;
+  uint32_t interleave = 1;
   oracle::Schedule schedule = oracle::Schedule::Forward;
   uint64_t seed = 1;
   std::optional<std::byte> poison = {};  // of a device: what memory holds that is not cleared

@@ -23,10 +23,10 @@ using Bytes = std::vector<std::byte>;
 run::Device open_device(const DriverDevice& device, const RunOptions& options) {
   backend::ReferenceOptions reference;
   reference.whole_programs = device.whole_programs;
-  reference.grid_barrier = device.route == Route::Native || device.route == Route::Virtual;
+  reference.grid_barrier = device.route == Route::Native || device.route == Route::Persistent;
   reference.resident_buffers = device.route != Route::Host;
   reference.device_loops = device.device_loops;
-  if (device.route == Route::Virtual) reference.resident_groups = options.resident_blocks;
+  if (device.route == Route::Persistent) reference.resident_groups = options.resident_blocks;
   reference.schedule = options.schedule;
   reference.seed = options.seed;
   reference.subgroup_size = options.subgroup_size;
@@ -66,7 +66,7 @@ const run::Device& open_device(const std::string& id, std::optional<std::byte> p
 
 device::Capabilities capabilities_of(const std::string& id) {
   if (const auto code = cpu_code_of(id)) return backend::cpu_info({.code = *code}).capabilities;
-  for (const device::BackendRow& row : device::registry().registered_backends())
+  for (const device::BackendDescriptor& row : device::registry().registered_backends())
     for (const device::DeviceFacts& facts : row.enumerate())
       if (facts.id == id) return facts.capabilities;
   throw std::runtime_error("there is no device `" + id + "` in this build");

@@ -253,7 +253,7 @@ class GroupRun {
     if (!done) return std::unexpected(done.error());
     if (machine.disagreements() != 0)
       return std::unexpected(internal("lanes of a workgroup disagree about a uniform value"));
-    const bool live = !segment.tells_live ||
+    const bool live = !segment.reports_live ||
                       word_at(*hidden_.find(Hidden::Kind::Control), ControlWords::kLive) != 0;
     if (segment.swaps_frame && live) hidden_.swap(Hidden::Kind::Frame);
     return live;
@@ -347,7 +347,7 @@ class GridRun {
   // Collectives that are sure to come take part without lanes.
   Signal take_part(const Step& step) {
     const auto* x = std::get_if<CollectiveStep>(&step.node);
-    if (x == nullptr || !x->sure) return Signal::Go;
+    if (x == nullptr || !x->unconditional) return Signal::Go;
     ++ran_.phases;
     return collective(*x);
   }
@@ -481,7 +481,7 @@ class GridRun {
     if (auto ok = execute(index); !ok) return fail(ok.error());
     if (plan_.whole) return pending_ ? fail(pending_->second) : Signal::Go;
     if (word_at(control(), ControlWords::kStopped) != 0) return check_stop();
-    const bool live = !segment.tells_live || word_at(control(), ControlWords::kLive) != 0;
+    const bool live = !segment.reports_live || word_at(control(), ControlWords::kLive) != 0;
     std::optional<uint32_t> waiting;
     bool parked = false;
     for (uint32_t r = 0; r < plan_.resumes.size(); ++r) {
@@ -538,8 +538,9 @@ class GridRun {
     }
     const check::Launch launch = launch_of(launch_, program, memory);
     const Result<void> done = options_.workgroup_phases ? run_phases(index, launch, memory)
-                              : segment.folds != 0      ? run_folded(index, launch, memory)
-                              : plan_.route == Route::Virtual
+                              : segment.workgroups_per_block != 0
+                                  ? run_folded(index, launch, memory)
+                              : plan_.route == Route::Persistent
                                   ? run_blocks(index, launch, memory)
                                   : run_slice(index, launch, memory, 0, launch_.workgroups());
     for (size_t i = 0; i < memory.size(); ++i) {
@@ -565,7 +566,8 @@ class GridRun {
     slice.first = first;
     slice.count = count;
     slice.agreed = agreed_buffers(plan_, segment);
-    slice.all_arrive = (plan_.route == Route::Native && !plan_.whole) || segment.folds != 0;
+    slice.all_arrive =
+        (plan_.route == Route::Native && !plan_.whole) || segment.workgroups_per_block != 0;
     const oracle::Code& compiled = code(index);
     const auto area = [&](const SharedUse& use, uint64_t group) {
       const Hidden& h = plan_.hidden[use.hidden];
@@ -608,7 +610,8 @@ class GridRun {
   // All resident blocks at once, each of which takes turns at its workgroups by itself.
   Result<void> run_folded(uint32_t index, check::Launch launch, std::vector<Bytes>& memory) {
     const Segment& segment = plan_.segments[index];
-    const uint64_t resident = segment.turns == 0 ? options_.resident_blocks : ~uint64_t{0};
+    const uint64_t resident =
+        segment.unrolled_iterations == 0 ? options_.resident_blocks : ~uint64_t{0};
     const uint64_t blocks = blocks_of(segment, launch_.workgroups(), resident);
     if (blocks == 0) return std::unexpected(internal("too few workgroups for a block"));
     launch.grid = {static_cast<uint32_t>(blocks), 1, 1};

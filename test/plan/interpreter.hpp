@@ -23,7 +23,7 @@ struct RunOptions {
   bool checked = false;
   // Lanes of a workgroup are not suspended at workgroup barriers: the segment is cut there, too.
   bool workgroup_phases = false;
-  uint32_t resident_blocks = 2;  // of the virtual route
+  uint32_t resident_blocks = 2;  // of the persistent route
   std::optional<check::Axes> grid = {};
   std::optional<check::Axes> workgroup = {};  // instead of the program's; as in PlanOptions
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);

@@ -55,8 +55,9 @@ struct Way {
   Route route = Route::Resident;
   bool workgroup_phases = false;
 };
-constexpr std::array<Way, 5> kWays = {Way{Route::Native}, Way{Route::Virtual}, Way{Route::Resident},
-                                      Way{Route::Host}, Way{Route::Resident, true}};
+constexpr std::array<Way, 5> kWays = {Way{Route::Native}, Way{Route::Persistent},
+                                      Way{Route::Resident}, Way{Route::Host},
+                                      Way{Route::Resident, true}};
 
 constexpr std::array kSchedules = {oracle::Schedule::Forward, oracle::Schedule::Reversed,
                                    oracle::Schedule::Random};
@@ -99,7 +100,7 @@ void expect_same(Case& original, const check::CheckedProgram& variant,
   ASSERT_EQ(difference_of(original.checked.program, expected, source), "") << told();
   for (const Way& way : kWays) {
     const auto plan =
-        plan::make_plan(variant, {.route = way.route, .workgroup = options.workgroup});
+        plan::make_plan(variant, {.variant = {.route = way.route}, .workgroup = options.workgroup});
     ASSERT_TRUE(plan.has_value()) << to_string(plan.error()) << told();
     options.workgroup_phases = way.workgroup_phases;
     const Ran ran = interpret(variant, *plan, original.inputs, options);

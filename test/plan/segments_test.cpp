@@ -21,13 +21,14 @@ using plan::Segment;
 
 const std::vector<plan::PlanOptions>& all_options() {
   static const std::vector<plan::PlanOptions> kOptions = {
-      {.route = Route::Native},
-      {.route = Route::Virtual},
-      {.route = Route::Resident},
-      {.route = Route::Host},
-      {.route = Route::Virtual, .checked = true},
-      {.route = Route::Virtual, .wide_index = false, .together = 4, .turns = 2},
-      {.route = Route::Resident, .wide_index = false}};
+      {.variant = {.route = Route::Native}},
+      {.variant = {.route = Route::Persistent}},
+      {.variant = {.route = Route::Resident}},
+      {.variant = {.route = Route::Host}},
+      {.variant = {.route = Route::Persistent}, .checked = true},
+      {.variant = {.route = Route::Persistent, .workgroups_per_block = 4, .unrolled_iterations = 2},
+       .wide_index = false},
+      {.variant = {.route = Route::Resident}, .wide_index = false}};
   return kOptions;
 }
 
@@ -71,12 +72,14 @@ class Segments : public ::testing::TestWithParam<std::string> {
 
 TEST_P(Segments, HaveNoGridBarrierAndCheck) {
   for (const plan::PlanOptions& options : all_options()) {
-    SCOPED_TRACE(fmt::format("{}{}", name_of(options.route), options.checked ? ", checked" : ""));
+    SCOPED_TRACE(
+        fmt::format("{}{}", name_of(options.variant.route), options.checked ? ", checked" : ""));
     const auto plan = plan::make_plan(checked_, options);
     ASSERT_TRUE(plan.has_value());
-    const bool inside =
-        options.route == Route::Native ||
-        std::ranges::any_of(plan->segments, [](const Segment& s) { return s.folds != 0; });
+    const bool inside = options.variant.route == Route::Native ||
+                        std::ranges::any_of(plan->segments, [](const Segment& s) {
+                          return s.workgroups_per_block != 0;
+                        });
     for (const Segment& segment : plan->segments) {
       // These keep barriers inside, under conditions that are uniform because lanes have agreed on
       // them in memory, which the checker cannot know.
@@ -100,7 +103,7 @@ TEST_P(Segments, HaveNoGridBarrierAndCheck) {
 // The same program gives the same plan, down to the names.
 TEST_P(Segments, AreTheSameEachTime) {
   for (const plan::PlanOptions& options : all_options()) {
-    SCOPED_TRACE(name_of(options.route));
+    SCOPED_TRACE(name_of(options.variant.route));
     const auto first = plan::make_plan(checked_, options);
     const auto second = plan::make_plan(*check::check_valid(directed_.program), options);
     ASSERT_EQ(first.has_value(), second.has_value());

@@ -74,7 +74,8 @@ void print_steps(const plan::Steps& steps, int depth) {
 }
 
 void print_plan(const check::CheckedProgram& checked, const Way& way) {
-  const auto plan = plan::make_plan(checked, {.route = way.route, .checked = way.checked});
+  const auto plan =
+      plan::make_plan(checked, {.variant = {.route = way.route}, .checked = way.checked});
   if (!plan) return;
   fmt::print("// ---- {}\n", to_string(way));
   print_steps(plan->steps, 0);
@@ -107,7 +108,7 @@ std::vector<Way> ways_of(const Arguments& a) {
 // A driver of GPUs that has been started does not survive a fork.
 bool survives_fork(const std::vector<Way>& ways) {
   return std::ranges::none_of(ways, [](const Way& way) {
-    for (const device::BackendRow& row : device::registry().registered_backends())
+    for (const device::BackendDescriptor& row : device::registry().registered_backends())
       if (row.kind == device::Kind::Gpu && way.device_id.starts_with(row.id)) return true;
     return false;
   });

@@ -25,8 +25,9 @@ struct DeviceFacts {
   std::string architecture = {};  // BackendInfo::architecture
 };
 
-// A backend. Each folder src/backend/<id> defines one function `BackendRow <id>_row()`.
-struct BackendRow {
+// A backend. Each folder src/backend/<id> defines one function `BackendDescriptor
+// <id>_descriptor()`.
+struct BackendDescriptor {
   std::string id;
   Kind kind = Kind::Null;
   uint32_t rank = 0;                       // the smaller, the earlier
@@ -65,10 +66,10 @@ class Registry {
  public:
   // InvalidArgument for two rows with one id (naming both sites), an id that is no word, and a row
   // without its functions.
-  static Result<Registry> make(std::vector<BackendRow> rows);
+  static Result<Registry> make(std::vector<BackendDescriptor> rows);
 
   // By rank, then id.
-  [[nodiscard]] std::span<const BackendRow> registered_backends() const { return rows_; }
+  [[nodiscard]] std::span<const BackendDescriptor> registered_backends() const { return rows_; }
   // False for an unknown id.
   [[nodiscard]] bool backend_dispatches(std::string_view id) const;
   // The rank; UINT32_MAX for an unknown id.
@@ -86,10 +87,10 @@ class Registry {
       const SelectionPolicy& policy = {}, Selection* trace = nullptr) const;
 
  private:
-  [[nodiscard]] const BackendRow* find(std::string_view id) const;
+  [[nodiscard]] const BackendDescriptor* find(std::string_view id) const;
   [[nodiscard]] Selection rank_devices(const SelectionPolicy& policy) const;
 
-  std::vector<BackendRow> rows_;
+  std::vector<BackendDescriptor> rows_;
 };
 
 // The backends of this program. The list is written by the build (cmake/VyreBackend.cmake), in the

@@ -46,7 +46,7 @@ enum class TelemetryKind : uint8_t { Counter, Gauge };
   X(GridSyncSegments,     grid_sync_segments,    Counter, "segments of the programs that were split")             \
   X(GridSyncPoints,       grid_sync_points,      Counter, "grid barriers of the programs that were split")        \
   X(LaunchesNative,       launches_native,       Counter, "launches with the grid barrier inside")                \
-  X(LaunchesVirtual,      launches_virtual,      Counter, "launches whose blocks run several workgroups")         \
+  X(LaunchesPersistent,   launches_persistent,   Counter, "launches whose blocks loop over workgroups")            \
   X(LaunchesResident,     launches_resident,     Counter, "launches of segments on buffers of the device")        \
   X(LaunchesHost,         launches_host,         Counter, "launches of segments with buffers through the host")   \
   X(LaunchesWhole,        launches_whole,        Counter, "launches of programs without a grid barrier")          \

@@ -34,16 +34,13 @@ namespace vyre::pipeline {
 
 // Every option that reaches code generation, and nothing else.
 struct Policy {
-  plan::Route route = plan::Route::Native;
+  plan::RouteVariant variant = {.route = plan::Route::Native};
   bool checked = false;
   std::optional<check::Axes> workgroup{};  // instead of the program's
   uint32_t ulp_budget = 0;
   std::string profile{};
   bool speculation = false;
   bool persistent_threads = false;
-  uint32_t together = 1;  // as in plan::PlanOptions
-  uint32_t turns = 0;
-  bool row = false;
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 using Fields = std::vector<std::pair<std::string, std::string>>;

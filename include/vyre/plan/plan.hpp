@@ -24,7 +24,7 @@
 namespace vyre::plan {
 
 // A local that lives across the end of a segment, for people.
-struct Crossing {
+struct LiveAcross {
   enum class How : uint8_t { Saved, Kept, Recomputed };  // Kept: saved before and not changed
   std::string name;
   ir::Type type = ir::Type::U32;
@@ -35,7 +35,7 @@ struct Crossing {
   std::string why;
   Position declared;
 };
-std::string_view name_of(Crossing::How how);
+std::string_view name_of(LiveAcross::How how);
 
 struct Segment : SegmentLaunch {
   check::CheckedProgram program;
@@ -43,7 +43,7 @@ struct Segment : SegmentLaunch {
   // barriers, and takes them out of subgroup operations.
   ir::LocalId live;
   std::vector<std::string> regions;        // of its statements, in source order
-  std::vector<Crossing> crossings;         // in source order
+  std::vector<LiveAcross> live_across;     // in source order
   uint32_t first_line = 0, last_line = 0;  // of its statements in the source; 0: unknown
   Position barrier;                        // what ends it, if that has a position
 };
@@ -56,19 +56,11 @@ struct Plan : Outline {
 Schedule schedule_of(const Plan& plan);
 
 struct PlanOptions {
-  Route route = Route::Resident;
+  RouteVariant variant = {};
   bool checked = false;    // accesses out of bounds stop a lane
   bool wide_index = true;  // the device has 64-bit integers
   // Instead of the program's; one that resolve_launch() has accepted.
   std::optional<check::Axes> workgroup = {};
-  // Virtual route: workgroups that a block should run side by side, where their lanes do not meet;
-  // turns that are enough, if the state of so many fits in registers (0: any number); whether the
-  // grid has workgroups along x only; turns that go on statement by statement, so that loads of one
-  // do not wait for those of another.
-  uint32_t together = 1;
-  uint32_t turns = 0;
-  bool row = false;
-  uint32_t interleaved = 1;
 };
 
 // Fails if asked for a native route in checked mode (Unsupported), or if the segments together

@@ -20,13 +20,30 @@ namespace vyre::plan {
 
 // Ways through a grid barrier.
 enum class Route : uint8_t {
-  Native,    // all workgroups at once, the barrier inside the launch
-  Virtual,   // one launch with the barriers inside; each resident block runs several workgroups
-  Resident,  // one launch per segment on buffers that stay on the device
-  Host,      // one launch per segment, buffers go through the host
+  Native,      // all workgroups at once, the barrier inside the launch
+  Persistent,  // one launch with the barriers inside; each resident block loops over workgroups
+  Resident,    // one launch per segment on buffers that stay on the device
+  Host,        // one launch per segment, buffers go through the host
 };
 std::string_view name_of(Route route);
 std::optional<Route> route_from_name(std::string_view name);
+
+// All that a route leaves open about the code of a program. Equal variants of a program are the
+// same code.
+struct RouteVariant {
+  Route route = Route::Resident;
+  // Persistent route only. How many workgroups a block runs side by side, where their lanes do not
+  // synchronise with each other.
+  uint32_t workgroups_per_block = 1;
+  // Not 0: a block iterates at most so often over virtual workgroups, and their state is in
+  // registers. 0: any number of iterations, with state in memory.
+  uint32_t unrolled_iterations = 0;
+  // Iterations that are executed statement by statement, so that loads of one do not wait for those
+  // of another.
+  uint32_t interleave = 1;
+  bool is_1d = false;  // the grid has workgroups along x only
+  friend bool operator==(const RouteVariant&, const RouteVariant&) = default;
+};
 
 // Memory of a dispatch that no source names.
 struct Hidden {
@@ -98,14 +115,14 @@ struct SegmentLaunch {
   bool swaps_group_frame = false;
   // The other half starts as a copy, for workgroups all of whose lanes wait.
   bool carries_group_frame = false;
-  bool tells_live = false;       // Control says whether a lane is left; otherwise all are
+  bool reports_live = false;     // Control says whether a lane is left; otherwise all are
   bool ends_phase = false;       // a barrier of the source follows
   bool barriers_inside = false;  // native route: barriers of the source are inside
   // Not 0: the launch has fewer workgroups than the dispatch, along x, each of which runs so many
   // of the dispatch side by side, and all of them in turns. There have to be at least `folds` for
   // each. The program's workgroup is that of the launch.
-  uint32_t folds = 0;
-  uint32_t turns = 0;  // not 0: no more than so many, with all state in registers
+  uint32_t workgroups_per_block = 0;
+  uint32_t unrolled_iterations = 0;  // not 0: no more than so many, with all state in registers
 };
 
 enum class FixpointMode : uint8_t { Tracked, TrackedStore, Snapshot };
@@ -158,7 +175,7 @@ struct CollectiveStep {
   uint32_t root = 0, group = 0;
   ir::BufferId src, dst;  // dst: not valid if the operation is in place
   Position at;
-  bool sure = false;  // takes part even if no lane is left
+  bool unconditional = false;  // takes part even if no lane is left
 };
 // Workgroup scope: an asynchronous copy, done by all lanes of the workgroup.
 struct CopyStep {

@@ -6,7 +6,7 @@
 
 namespace vyre::backend {
 
-device::BackendRow cuda_row();
+device::BackendDescriptor cuda_descriptor();
 
 namespace {
 
@@ -86,12 +86,12 @@ TEST_F(CudaFacts, NoContextIsMade) {
 
 TEST_F(CudaFacts, EveryDeviceHasItsName) {
   fake_cuda().reset({.devices = {"First", "Second"}});
-  const auto facts = cuda_row().enumerate();
+  const auto facts = cuda_descriptor().enumerate();
   ASSERT_EQ(facts.size(), 2u);
   EXPECT_EQ(facts[0].id, "cuda");
   EXPECT_EQ(facts[1].id, "cuda:1");
   EXPECT_EQ(facts[1].profile.name, "Second");
-  const auto second = cuda_row().open(1);
+  const auto second = cuda_descriptor().open(1);
   ASSERT_TRUE(second);
   EXPECT_EQ((*second)->info().id, "cuda:1");
   EXPECT_EQ((*second)->info().capabilities, facts[1].capabilities);
@@ -104,7 +104,7 @@ TEST_F(CudaFacts, EveryDeviceHasItsName) {
 
 // What cannot be used is a device that says why; opening it says so too.
 std::string why_not() {
-  const auto facts = cuda_row().enumerate();
+  const auto facts = cuda_descriptor().enumerate();
   EXPECT_EQ(facts.size(), 1u);
   EXPECT_EQ(facts[0].id, "cuda");
   const auto device = open_cuda();

@@ -74,7 +74,7 @@ std::string_view name_of(NullCall::Kind kind) {
 }
 
 // Declared by the list of backends that the build writes.
-BackendRow null_row() {
+BackendDescriptor null_descriptor() {
   return {.id = "null",
           .kind = Kind::Null,
           .rank = 2000,

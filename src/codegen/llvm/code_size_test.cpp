@@ -83,7 +83,7 @@ Result<std::vector<std::byte>> object_of(const std::string& source) {
   return host_code(plan_of(source), false, HostListing::Object);
 }
 std::string ptx_of(const std::string& source, const CodeBudget& budget = {}) {
-  auto plan = plan::make_plan(checked_program(source), {.route = plan::Route::Native});
+  auto plan = plan::make_plan(checked_program(source), {.variant = {.route = plan::Route::Native}});
   EXPECT_TRUE(plan.has_value());
   return plan ? text_of_code(nvptx_code(*plan, {.budget = budget})) : std::string();
 }
@@ -204,7 +204,8 @@ TEST(CodeSize, PrivateArraysFitTheStackOfAThread) {
   EXPECT_EQ(refused.error().code, ErrorCode::LimitExceeded);
   EXPECT_THAT(refused.error().message,
               AllOf(HasSubstr("132096"), HasSubstr("131072"), HasSubstr("Fix:")));
-  auto plan = plan::make_plan(checked_program(arrays(129)), {.route = plan::Route::Native});
+  auto plan =
+      plan::make_plan(checked_program(arrays(129)), {.variant = {.route = plan::Route::Native}});
   ASSERT_TRUE(plan.has_value());
   const auto ptx = nvptx_code(*plan, {});
   ASSERT_FALSE(ptx.has_value());

@@ -31,7 +31,7 @@ inline check::CheckedProgram checked_program(std::string_view source) {
 // As the CPU device plans it.
 inline plan::Plan plan_of(std::string_view source, bool checked = false) {
   auto plan = plan::make_plan(checked_program(source),
-                              {.route = plan::Route::Resident, .checked = checked});
+                              {.variant = {.route = plan::Route::Resident}, .checked = checked});
   EXPECT_TRUE(plan.has_value()) << (plan ? "" : to_string(plan.error()));
   return plan ? std::move(*plan) : plan::Plan{};
 }

@@ -444,7 +444,7 @@ class KernelEmitter {
       memories.push_back(m);
     }
     llvm::Value* const live = control_word(plan::ControlWords::kLive);
-    if (phase.tells_live) b_.CreateStore(b_.getInt32(0), live);
+    if (phase.reports_live) b_.CreateStore(b_.getInt32(0), live);
     const auto emit = [&] {
       emit_phase(index, b_.CreateZExt(ids_.wid[0], b_.getInt64Ty()),
                  llvm::ConstantInt::get(b_.getInt64Ty(), 1), memories);
@@ -461,7 +461,7 @@ class KernelEmitter {
                            });
       call_out_of_line(b_, function, {});
     }
-    if (phase.tells_live) {
+    if (phase.reports_live) {
       llvm::BasicBlock* const on = block("live");
       b_.CreateCondBr(b_.CreateICmpNE(b_.CreateLoad(b_.getInt32Ty(), live), b_.getInt32(0)), on,
                       group_done_);

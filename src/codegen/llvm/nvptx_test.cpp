@@ -38,7 +38,7 @@ plan::Plan plan_of(std::string_view source, plan::Route route = plan::Route::Res
     ADD_FAILURE() << source << to_string(checked.error());
     return {};
   }
-  auto plan = plan::make_plan(*checked, {.route = route, .checked = accesses_checked});
+  auto plan = plan::make_plan(*checked, {.variant = {.route = route}, .checked = accesses_checked});
   EXPECT_TRUE(plan.has_value()) << source;
   return std::move(*plan);
 }
@@ -561,10 +561,10 @@ void make_all(const char* folder, size_t least) {
     std::ifstream in(file.path());
     const std::string source{std::istreambuf_iterator<char>(in), {}};
     for (const plan::Route route :
-         {plan::Route::Native, plan::Route::Virtual, plan::Route::Resident}) {
+         {plan::Route::Native, plan::Route::Persistent, plan::Route::Resident}) {
       const plan::Plan plan = plan_of(source, route);
       // Only programs with barriers have several ways.
-      if (route == plan::Route::Virtual && plan.whole) continue;
+      if (route == plan::Route::Persistent && plan.whole) continue;
       for (const std::string_view architecture : kArchitectures) {
         const auto code = ptx_of(plan, {.architecture = architecture});
         ASSERT_TRUE(code.has_value()) << name << to_string(code.error());

@@ -25,7 +25,7 @@ plan::Plan plan_of(std::string_view body, plan::Route route = plan::Route::Nativ
     ADD_FAILURE() << source << to_string(checked.error());
     return {};
   }
-  auto plan = plan::make_plan(*checked, {.route = route});
+  auto plan = plan::make_plan(*checked, {.variant = {.route = route}});
   EXPECT_TRUE(plan.has_value()) << source;
   return std::move(*plan);
 }
@@ -69,7 +69,7 @@ constexpr const char* kPasses = "fixpoint max 9 over (a) { atomic_min(a[gid.x], 
 TEST(NvptxVotes, AFixpointIsOne) {
   EXPECT_EQ(found(kPasses), (Found{1, 1, 1, 1, 1, 1}));
   // In turns, where lanes look before they store.
-  EXPECT_EQ(found(kPasses, plan::Route::Virtual), (Found{1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(found(kPasses, plan::Route::Persistent), (Found{1, 1, 1, 1, 1, 1}));
 }
 
 TEST(NvptxVotes, EachFixpointHasItsOwn) {

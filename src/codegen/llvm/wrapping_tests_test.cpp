@@ -28,7 +28,7 @@ std::string ptx(std::string_view statements) {
     ADD_FAILURE() << source << to_string(checked.error());
     return {};
   }
-  const auto plan = plan::make_plan(*checked, {.route = plan::Route::Resident});
+  const auto plan = plan::make_plan(*checked, {.variant = {.route = plan::Route::Resident}});
   const auto code = nvptx_code(*plan, {.architecture = "sm_90"}, NvptxListing::Ptx);
   EXPECT_TRUE(code.has_value()) << source;
   return {reinterpret_cast<const char*>(code->data()), code->size()};

@@ -7,7 +7,7 @@ namespace vyre::backend {
 using namespace device;
 
 // Declared by the list of backends that the build writes.
-BackendRow cpu_row() {
+BackendDescriptor cpu_descriptor() {
   return {.id = "cpu",
           .kind = Kind::Cpu,
           .rank = 100,

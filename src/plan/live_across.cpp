@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/crossings.hpp"
+#include "plan/live_across.hpp"
 
 #include <fmt/format.h>
 
@@ -58,21 +58,21 @@ std::string obstacle(const Draft& d, const Tree& tree, ExprId value) {
 
 }  // namespace
 
-std::vector<Crossing> describe_crossings(const Draft& d, const Tree& tree, const Piece& piece,
-                                         const Homes& homes, bool swaps_frame,
-                                         bool swaps_group_frame) {
-  std::vector<Crossing> list;
+std::vector<LiveAcross> describe_live_across(const Draft& d, const Tree& tree, const Piece& piece,
+                                             const Homes& homes, bool swaps_frame,
+                                             bool swaps_group_frame) {
+  std::vector<LiveAcross> list;
   piece.live_out.for_each([&](uint32_t i) {
     if (i >= tree.recomputed.size()) return;
     const LocalId local{i};
-    Crossing crossing;
+    LiveAcross crossing;
     crossing.name = d.p[local].name;
     crossing.type = d.type_of(local);
     crossing.elements = d.c.array_counts[i];
     crossing.level = d.level_of(local);
     crossing.declared = d.p.position_of(local);
     if (tree.recomputed[i]) {
-      crossing.how = Crossing::How::Recomputed;
+      crossing.how = LiveAcross::How::Recomputed;
       crossing.why = "a function of ids, literals and buffers that nobody writes";
       list.push_back(std::move(crossing));
       return;
@@ -87,7 +87,7 @@ std::vector<Crossing> describe_crossings(const Draft& d, const Tree& tree, const
       crossing.where = fmt::format("workgroup frame {}", homes.group_frame.at(i));
       written = swaps_group_frame;
     }
-    crossing.how = written ? Crossing::How::Saved : Crossing::How::Kept;
+    crossing.how = written ? LiveAcross::How::Saved : LiveAcross::How::Kept;
     if (tree.words.contains(i))
       crossing.why = "the plan decides on it";
     else if (crossing.elements != 0)

@@ -37,7 +37,7 @@ const base::CalledAtLoad kAll(reference_devices);
 }
 
 // Declared by the list of backends that the build writes.
-BackendRow reference_row() {
+BackendDescriptor reference_descriptor() {
   return {.id = "reference",
           .kind = Kind::Oracle,
           .rank = 1000,

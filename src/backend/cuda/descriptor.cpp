@@ -7,7 +7,7 @@ namespace vyre::backend {
 using namespace device;
 
 // Declared by the list of backends that the build writes.
-BackendRow cuda_row() {
+BackendDescriptor cuda_descriptor() {
   return {.id = "cuda",
           .kind = Kind::Gpu,
           .rank = 10,
