@@ -14,9 +14,8 @@ if(VYRE_LLVM_STATIC)
   target_link_options(vyre_options INTERFACE "LINKER:--gc-sections" "LINKER:--as-needed")
 endif()
 
-# vyre_use_llvm(<target>): LLVM's headers, as those of a system library.
+# vyre_use_llvm(<target>): LLVM's headers, as those of a system library. LLVM_DEFINITIONS are left out: they
+# are macros that C++ compilers needed before C++11, and precompiled headers are not used with others.
 function(vyre_use_llvm target)
-  separate_arguments(definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
-  target_compile_options(${target} PRIVATE ${definitions})
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
 endfunction()

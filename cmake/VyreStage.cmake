@@ -5,13 +5,14 @@
 #   [DEPENDS <stage>...]         stages this one may see
 #   [LINK <target>...]           libraries from outside the project
 #   [SOURCES <file>...]          generated sources
-#   [TEST_DEPENDS <stage>...])   stages only its tests may see
+#   [TEST_DEPENDS <stage>...]    stages only its tests may see
+#   [PRECOMPILE <group>...])     groups of precompiled headers, see vyre_precompile()
 #
 # Makes vyre_<name> from *.cpp, and vyre_<name>_test from *_test.cpp when there are any; ctest
 # sees every test case. main.cpp is left to the caller. A folder without sources gives an
 # INTERFACE library, so that others can already depend on it.
 function(vyre_stage name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LINK;SOURCES;TEST_DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LINK;SOURCES;TEST_DEPENDS;PRECOMPILE")
   string(REPLACE "/" "_" id "${name}")
   set(target vyre_${id})
   set(folder "${PROJECT_SOURCE_DIR}/src/${name}")
@@ -34,6 +35,7 @@ function(vyre_stage name)
     if(NOT name STREQUAL "cli")
       vyre_in_library(${target} ${arg_LINK})
     endif()
+    vyre_precompile(${target} ${arg_PRECOMPILE})
   else()
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE ${include_dirs})
@@ -45,28 +47,36 @@ function(vyre_stage name)
     list(TRANSFORM arg_TEST_DEPENDS PREPEND vyre_)
     list(TRANSFORM arg_TEST_DEPENDS REPLACE "/" "_")
     vyre_test_program(${target}_test PREFIX "${id}." LABEL unit
-                      SOURCES ${tests} LINK ${target} ${arg_TEST_DEPENDS})
+                      SOURCES ${tests} LINK ${target} ${arg_TEST_DEPENDS}
+                      PRECOMPILE ${arg_PRECOMPILE})
   endif()
+endfunction()
+
+# vyre_position_independent(<target>): code for a shared library. Calls inside it need not be replaceable
+# from outside, which would keep g++ from inlining them.
+function(vyre_position_independent target)
+  set_property(TARGET ${target} PROPERTY POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
 endfunction()
 
 # vyre_in_library(<target> [<library from outside>...]): the objects of this static library become a
 # part of libvyre (cmake/VyreLibrary.cmake), which may be a shared library or be linked into one.
-# Calls inside it need not be replaceable from outside, which would keep g++ from inlining them.
 function(vyre_in_library target)
-  set_property(TARGET ${target} PROPERTY POSITION_INDEPENDENT_CODE ON)
-  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  vyre_position_independent(${target})
   set_property(GLOBAL APPEND PROPERTY VYRE_LIBRARY_STAGES ${target})
   set_property(GLOBAL APPEND PROPERTY VYRE_LIBRARY_WANTED ${ARGN})
 endfunction()
 
-# vyre_test_program(<target> PREFIX <p> LABEL <l> SOURCES <file>... LINK <target>... [SHARDS <n>])
+# vyre_test_program(<target> PREFIX <p> LABEL <l> SOURCES <file>... LINK <target>... [SHARDS <n>]
+#                   [PRECOMPILE <group>...])
 # A GoogleTest program; its cases appear in ctest as <p>Suite.Case. VYRE_SOURCE_DIR is defined. With
 # SHARDS, they appear as <p>1 to <p><n> instead, see vyre_test_shards(); with 0 not at all yet.
 function(vyre_test_program target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;LABEL;SHARDS" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;LABEL;SHARDS" "SOURCES;LINK;PRECOMPILE")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LINK} vyre_options GTest::gtest_main GTest::gmock)
   target_compile_definitions(${target} PRIVATE "VYRE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
+  vyre_precompile(${target} TEST ${arg_PRECOMPILE})
   if(DEFINED arg_SHARDS)
     if(arg_SHARDS GREATER 0)
       vyre_test_shards(${target} PREFIX "${arg_PREFIX}" FILTER "*" SHARDS ${arg_SHARDS}

@@ -11,7 +11,7 @@ namespace vyre::cli {
 namespace {
 
 // In quotes; lines end with \l, which sets them flush left.
-std::string quoted(std::string_view text) {
+std::string dot_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : base::printable_text(text)) {
     if (c == '"' || c == '\\') out += '\\';
@@ -28,13 +28,13 @@ class DotWriter {
   explicit DotWriter(const PlanView& view) : v_(view) {}
 
   std::string run() {
-    out_ = fmt::format("digraph {} {{\n", quoted(v_.program));
+    out_ = fmt::format("digraph {} {{\n", dot_string(v_.program));
     line(1, "rankdir=TB; compound=true; labelloc=t; labeljust=l;");
     line(1, "fontname=\"monospace\";");
     line(1, "node [fontname=\"monospace\", fontsize=10, shape=box];");
     line(1, "edge [fontname=\"monospace\", fontsize=9];");
-    line(1, fmt::format("label={};",
-                        quoted(fmt::format("{}\nroute {}: {}\n", v_.program, v_.route, v_.why))));
+    line(1, fmt::format("label={};", dot_string(fmt::format("{}\nroute {}: {}\n", v_.program,
+                                                            v_.route, v_.why))));
     const std::string start = node("shape=circle, width=0.15, label=\"\"");
     const std::string end = node("shape=doublecircle, width=0.12, label=\"\"");
     const Ends all = chain(v_.steps, 1);
@@ -65,10 +65,10 @@ class DotWriter {
   }
   void edge(std::string_view from, std::string_view to, std::string_view label, size_t depth) {
     line(depth, label.empty() ? fmt::format("{} -> {};", from, to)
-                              : fmt::format("{} -> {} [label={}];", from, to, quoted(label)));
+                              : fmt::format("{} -> {} [label={}];", from, to, dot_string(label)));
   }
   std::string decision(std::string_view label, size_t depth) {
-    return node(fmt::format("shape=diamond, label={}", quoted(label)), depth);
+    return node(fmt::format("shape=diamond, label={}", dot_string(label)), depth);
   }
 
   Ends chain(const std::vector<PlanView::Step>& steps, size_t depth) {
@@ -93,7 +93,7 @@ class DotWriter {
       case Kind::Collective:
       case Kind::Copy: {
         const std::string name =
-            node(fmt::format("style=dashed, label={}", quoted(s.label)), depth);
+            node(fmt::format("style=dashed, label={}", dot_string(s.label)), depth);
         return {name, name};
       }
       case Kind::Branch:
@@ -106,7 +106,7 @@ class DotWriter {
   Ends segment(uint32_t number, size_t depth) {
     std::string label = fmt::format("segment {}\n", number);
     for (const CardLine& text : card_lines(v_.segments[number])) label += text.text + "\n";
-    const std::string name = node(fmt::format("label={}", quoted(label)), depth);
+    const std::string name = node(fmt::format("label={}", dot_string(label)), depth);
     return {name, name};
   }
 
@@ -114,7 +114,7 @@ class DotWriter {
     line(depth, fmt::format("subgraph cluster_{} {{", clusters_++));
     line(depth + 1, "style=rounded;");
     const bool branches = s.kind == PlanView::Step::Kind::Branch;
-    line(depth + 1, fmt::format("label={};", branches ? "\"branch\"" : quoted(s.label)));
+    line(depth + 1, fmt::format("label={};", branches ? "\"branch\"" : dot_string(s.label)));
     const Ends ends = branches ? branch(s, depth + 1) : repeated(s, depth + 1);
     line(depth, "}");
     return ends;

@@ -4,8 +4,8 @@
 // such a fact reads it here instead of naming kinds, because a kind that a pass forgets to name
 // gets the answer of the others, and that may be the optimistic one.
 //
-// Operands and child blocks are listed in vyre/ir/walk.inl, the order of evaluation in
-// vyre/ir/evaluation.hpp; both are public and belong to the same set of facts.
+// Operands and child blocks are listed in src/ir/walk.cpp, the order of evaluation in
+// vyre/ir/evaluation.hpp; both belong to the same set of facts.
 #pragma once
 
 #include <optional>
@@ -19,12 +19,9 @@ namespace vyre::ir {
 
 // Puts replace(id) in the place of each of them, in the order of the walkers. `expr` and `stmt` are
 // copies that belong to the caller, or nodes that `replace` does not move.
-template <class Replace>
-void replace_operands(Program& program, Expr& expr, Replace&& replace);
-template <class Replace>
-void replace_operands(Program& program, Stmt& stmt, Replace&& replace);
-template <class Replace>
-void replace_blocks(Stmt& stmt, Replace&& replace);
+void replace_operands(Program& program, Expr& expr, FunctionRef<ExprId(ExprId)> replace);
+void replace_operands(Program& program, Stmt& stmt, FunctionRef<ExprId(ExprId)> replace);
+void replace_blocks(Stmt& stmt, FunctionRef<Block(Block)> replace);
 
 // ---- memory that a node names
 
@@ -54,15 +51,13 @@ struct MemoryUse {
 
 // Calls visit(MemoryUse) for each memory that the node itself names; its operands name their own. A
 // call counts as an update of every memory that it passes.
-template <class Visit>
-void for_each_memory(const Program& program, const Expr& expr, Visit&& visit);
-template <class Visit>
-void for_each_memory(const Program& program, const Stmt& stmt, Visit&& visit);
+void for_each_memory(const Program& program, const Expr& expr,
+                     FunctionRef<void(const MemoryUse&)> visit);
+void for_each_memory(const Program& program, const Stmt& stmt,
+                     FunctionRef<void(const MemoryUse&)> visit);
 // Puts replace(Memory) in the place of each of them.
-template <class Replace>
-void replace_memories(Program& program, Expr& expr, Replace&& replace);
-template <class Replace>
-void replace_memories(Program& program, Stmt& stmt, Replace&& replace);
+void replace_memories(Program& program, Expr& expr, FunctionRef<Memory(Memory)> replace);
+void replace_memories(Program& program, Stmt& stmt, FunctionRef<Memory(Memory)> replace);
 
 // ---- locals that a node names (private arrays and buffer parameters are memory as well)
 
@@ -70,15 +65,11 @@ void replace_memories(Program& program, Stmt& stmt, Replace&& replace);
 enum class LocalAccess : uint8_t { Read, Declare, Assign, Iterate };
 
 // Calls visit(LocalId, LocalAccess) for each local that the node itself names other than as memory.
-template <class Visit>
-void for_each_local(const Expr& expr, Visit&& visit);
-template <class Visit>
-void for_each_local(const Stmt& stmt, Visit&& visit);
+void for_each_local(const Expr& expr, FunctionRef<void(LocalId, LocalAccess)> visit);
+void for_each_local(const Stmt& stmt, FunctionRef<void(LocalId, LocalAccess)> visit);
 // Puts replace(LocalId) in the place of each of them.
-template <class Replace>
-void replace_locals(Expr& expr, Replace&& replace);
-template <class Replace>
-void replace_locals(Stmt& stmt, Replace&& replace);
+void replace_locals(Expr& expr, FunctionRef<LocalId(LocalId)> replace);
+void replace_locals(Stmt& stmt, FunctionRef<LocalId(LocalId)> replace);
 
 // ---- expressions
 
@@ -178,9 +169,7 @@ struct ExprRows {
   }
 };
 
-inline ExprProperties properties_of(const Expr& expr) {
-  return std::visit(ExprRows{}, expr);
-}
+ExprProperties properties_of(const Expr& expr);
 
 // ---- statements
 
@@ -259,9 +248,7 @@ struct StmtRows {
   }
 };
 
-inline StmtProperties properties_of(const Stmt& stmt) {
-  return std::visit(StmtRows{}, stmt);
-}
+StmtProperties properties_of(const Stmt& stmt);
 
 // True if the table has a row for every kind of the variant, none of them by conversion.
 template <class Table, class Variant>
@@ -272,5 +259,3 @@ inline constexpr bool has_row_per_kind<Table, std::variant<Kinds...>> =
 static_assert(has_row_per_kind<ExprRows, Expr> && has_row_per_kind<StmtRows, Stmt>);
 
 }  // namespace vyre::ir
-
-#include "ir/properties.inl"

@@ -27,7 +27,7 @@ file(RENAME "${WORK}/first" "${WORK}/moved")
 set(prefix "${WORK}/moved")
 
 foreach(file IN ITEMS bin/vyre bin/vyre-compile include/vyre/vyre.hpp include/vyre/base/version.hpp
-        include/vyre/ir/walk.inl ${LIBDIR}/pkgconfig/vyre.pc share/doc/vyre/LICENSE
+        ${LIBDIR}/pkgconfig/vyre.pc share/doc/vyre/LICENSE
         ${LIBDIR}/cmake/vyre/vyre-config.cmake ${LIBDIR}/cmake/vyre/vyre-config-version.cmake)
   if(NOT EXISTS "${prefix}/${file}")
     message(FATAL_ERROR "${file} is not installed")

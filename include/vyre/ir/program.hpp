@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "vyre/base/diagnostic.hpp"
+#include "vyre/base/function_ref.hpp"
 #include "vyre/base/ids.hpp"
 #include "vyre/ir/ops.hpp"
 #include "vyre/ir/types.hpp"
@@ -415,14 +416,11 @@ bool operator==(const Program& a, const Program& b);
 bool top_level_stands(const Program& program, std::span<const StmtId> items);
 
 // Calls visit(ExprId) for each direct operand of the node, left to right in order of evaluation.
-template <class Visit>
-void for_each_operand(const Program& program, const Expr& expr, Visit&& visit);
-template <class Visit>
-void for_each_operand(const Program& program, const Stmt& stmt, Visit&& visit);
+void for_each_operand(const Program& program, const Expr& expr,
+                      FunctionRef<void(const ExprId&)> visit);
+void for_each_operand(const Program& program, const Stmt& stmt,
+                      FunctionRef<void(const ExprId&)> visit);
 // Calls visit(Block) for each direct child block of a statement, in source order.
-template <class Visit>
-void for_each_block(const Stmt& stmt, Visit&& visit);
+void for_each_block(const Stmt& stmt, FunctionRef<void(const Block&)> visit);
 
 }  // namespace vyre::ir
-
-#include "vyre/ir/walk.inl"
