@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/sanitizers.hpp"
 #include "cli/run_vyre.hpp"
 
 namespace vyre::test {
@@ -110,6 +111,7 @@ TEST_F(Limits, GeneratorsCanBeInterrupted) {
 
 // A limit of file sizes, of 512 bytes or 1 KiB: neither the cache nor a result ends the process.
 TEST_F(Limits, FilesThatMayNotGrow) {
+  if (base::kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer keeps its state in files";
   const std::string cache = folder_.path("cache");
   const std::string large = folder_.write("large.vyre",
                                           "program large { workgroup 64; over 1; in a : u8[];\n"

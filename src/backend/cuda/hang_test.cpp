@@ -33,7 +33,8 @@ class CudaHang : public CudaTest {
       ++running_;
       while (!go_) std::this_thread::sleep_for(200us);
       for (const KernelBinding& binding : p.bindings)
-        if (writes && binding.length != 0) *reinterpret_cast<uint32_t*>(binding.address) = 77;
+        if (writes && binding.length != 0)  // as another kernel may
+          std::atomic_ref(*reinterpret_cast<uint32_t*>(binding.address)).store(77);
       std::atomic_ref(p.control().stop.site).store(1);
       --running_;
       return 0;
