@@ -219,7 +219,7 @@ class CommandLine {
         ->type_name("");
     add_inputs(command, plan_.dispatch);
     add_timeout(command, plan_.dispatch);
-    choose(command.add_option("--route", plan_.route, "This way through (default: chosen)"),
+    choose(command.add_option("--route", plan_.route, "This route (default: chosen)"),
            {"native", "persistent", "resident", "host"});
     command
         .add_option("--resident", plan_.resident,
@@ -247,11 +247,9 @@ class CommandLine {
         ->type_name("sm_NN");
     choose(command.add_option("--emit", compile_.emit, "The form")->required(),
            {"llvm", "asm", "ptx", "spirv", "cubin"});
-    choose(command.add_option("--route", compile_.route,
-                              "This way through (default: that of a grid that fits)"),
+    add_inputs(command, compile_.dispatch);
+    choose(command.add_option("--route", compile_.route, "This route (default: chosen)"),
            {"native", "persistent", "resident", "host"});
-    command.add_option("--workgroup", compile_.dispatch.workgroup, "Another workgroup size")
-        ->type_name("X[,Y[,Z]]");
     command.add_flag("--checked", compile_.checked, "For checked mode");
     add_timeout(command, compile_.dispatch);
     add_untrusted(command, compile_.dispatch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/devices.hpp"
 #include "cli/plan_launch.hpp"
+#include "cli/strategy.hpp"
 #include "cli/write_file.hpp"
 #include "codegen/codegen.hpp"
 #include "codegen/listing.hpp"
@@ -30,7 +31,8 @@ codegen::Listing listing_named(const std::string& name) {
 struct Listed {
   std::string code;
   device::Format format = device::Format::Program;
-  plan::Route route = plan::Route::Native;
+  plan::Strategy strategy;
+  Digest plan;
   size_t segments = 0;
 };
 
@@ -65,31 +67,27 @@ Result<std::string> listing_of(const pipeline::GenerateRequest& request,
 Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
                     const device::DeviceFacts& facts) {
   // Refuses a workgroup that the program does not allow.
-  VYRE_TRY(resolve_known(prepared));
+  VYRE_TRY_ASSIGN(const auto known, resolve_known(prepared));
   const device::Capabilities& can = facts.capabilities;
   device::BackendInfo info;
   info.id = facts.id;
   info.capabilities = can;
   VYRE_TRY(pipeline::check_device_limits(prepared.checked, prepared.workgroup, info));
+  const pipeline::CompileLimits limits = limits_of(prepared);
+  VYRE_TRY(pipeline::check_program_limits(prepared.checked, limits));
   VYRE_TRY_ASSIGN(const auto format, options.architecture.empty()
                                          ? codegen::choose_format(can.formats, facts.id)
                                          : Result<device::Format>(device::Format::Ptx));
-  pipeline::Policy policy;
-  policy.variant.route = pipeline::first_route(prepared.checked, options.checked, can);
-  policy.checked = options.checked;
-  policy.workgroup = prepared.workgroup;
-  if (!options.route.empty()) policy.variant.route = *plan::route_from_name(options.route);
-  // As for a grid of any size.
-  if (policy.variant.route == plan::Route::Persistent) {
-    const auto& size = prepared.workgroup.value_or(prepared.checked.workgroup);
-    policy.variant.interleave = 8;
-    policy.variant.workgroups_per_block =
-        std::max(1U, can.max_invocations_per_workgroup / (size[0] * size[1] * size[2]));
-  }
-  const pipeline::CompileLimits limits =
-      prepared.untrusted ? pipeline::CompileLimits::untrusted() : pipeline::CompileLimits();
-  VYRE_TRY(pipeline::check_program_limits(prepared.checked, limits));
-  VYRE_TRY_ASSIGN(const auto plan, pipeline::make_plan(prepared.checked, policy, can));
+  // An architecture is no device: nothing of it can be loaded.
+  device::DeviceFacts device = facts;
+  if (!options.architecture.empty()) device.id.clear();
+  VYRE_TRY_ASSIGN(const auto shown, strategy_of({.program = prepared.checked,
+                                                 .workgroup = prepared.workgroup,
+                                                 .launch = known.launch_if_known(),
+                                                 .device = std::move(device),
+                                                 .route = options.route,
+                                                 .limits = limits,
+                                                 .checked = options.checked}));
   const codegen::Target target{
       .format = format,
       .subgroup_size = can.subgroup_size,
@@ -99,8 +97,8 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
   const bool binary = listing == codegen::Listing::Cubin && !options.device.empty() &&
                       can.formats.contains(device::Format::Cubin);
   pipeline::GenerateRequest request{.program = prepared.checked,
-                                    .policy = policy,
-                                    .plan = plan,
+                                    .policy = shown.policy,
+                                    .plan = shown.plan,
                                     .target = target,
                                     .wide_index = can.i64};
   if (!binary) request.listing = listing;
@@ -108,8 +106,9 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
                   binary ? binary_of(facts.id, request, limits) : listing_of(request, limits));
   return Listed{.code = std::move(code),
                 .format = format,
-                .route = policy.variant.route,
-                .segments = plan.segments.size()};
+                .strategy = shown.strategy,
+                .plan = shown.digest,
+                .segments = shown.plan.segments.size()};
 }
 
 std::optional<Failure> misuse(const App& app, const CompileOptions& options) {
@@ -158,7 +157,11 @@ int run_compile(App& app, const CompileOptions& options) {
     document["file"] = prepared->name;
     document["device"] = facts->id;
     document["format"] = device::name_of(listed->format);
-    document["route"] = plan::name_of(listed->route);
+    document["route"] = plan::name_of(listed->strategy.route());
+    document["strategy"] = json_of(listed->strategy.variant);
+    document["why"] = listed->strategy.why;
+    document["estimated"] = listed->strategy.is_estimate();
+    document["plan_digest"] = listed->plan.hex();
     document["segments"] = listed->segments;
     document["emit"] = options.emit;
     document["output"] = to_stdout ? Json() : Json(options.output);

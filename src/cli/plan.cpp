@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/devices.hpp"
 #include "cli/plan_view.hpp"
+#include "cli/strategy.hpp"
 #include "cli/write_file.hpp"
 
 namespace vyre::cli {
@@ -34,12 +35,6 @@ std::optional<Failure> misuse(const PlanOptions& options) {
   return std::nullopt;
 }
 
-// Whether the plan is the source itself, barriers and all.
-bool takes_source(const PlanOptions& options, const std::optional<device::DeviceFacts>& facts) {
-  return options.route.empty() && facts && facts->capabilities.whole_programs &&
-         facts->capabilities.cooperative_grid_barrier;
-}
-
 // The device that --device names, as the registry sees it; nothing is opened.
 std::expected<std::optional<device::DeviceFacts>, Failure> facts_of(const PlanOptions& options) {
   if (options.device.empty()) return std::nullopt;
@@ -53,54 +48,31 @@ std::expected<std::optional<device::DeviceFacts>, Failure> facts_of(const PlanOp
   return facts;
 }
 
-Result<plan::RouteChoice> route_of(const PlanOptions& options, const Prepared& prepared,
-                                   const KnownLaunch& known,
-                                   const std::optional<device::DeviceFacts>& facts) {
-  const bool barrier = plan::contains_grid_barrier(prepared.checked);
-  if (!options.route.empty())
-    return plan::RouteChoice{
-        *plan::route_from_name(options.route),
-        barrier ? "asked for with --route" : "no grid barrier: one launch of the program itself"};
-  plan::RouteRequest request;
-  if (facts) {
-    request.capabilities = facts->capabilities;
-  } else {
-    request.capabilities.resident_buffers = true;
-    request.capabilities.cooperative_grid_barrier = options.resident.has_value();
-  }
-  request.resident_workgroups = static_cast<uint64_t>(options.resident.value_or(0));
-  request.checked = options.checked;
-  if (barrier && takes_source(options, facts))
-    return plan::RouteChoice{plan::Route::Native, "the device runs the source as it is"};
-  if (barrier && request.capabilities.cooperative_grid_barrier && !options.resident) {
-    // How many fit is known of loaded code only.
-    if (!options.checked)
-      return plan::RouteChoice{plan::Route::Native,
-                               "if all workgroups fit on the device at once, which is known when "
-                               "the code is loaded; else persistent (--resident N tells)"};
-    request.resident_workgroups = ~uint64_t{0};
-  }
-  if (barrier && options.resident && !options.checked && !known.grid_known)
-    return plan::RouteChoice{plan::Route::Persistent,
-                             fmt::format("takes any grid; one of at most {} goes the native way",
-                                         counted(request.resident_workgroups, "workgroup"))};
-  return plan::choose_route(prepared.checked, known.launch, request);
+// Without --device: one that keeps buffers between launches, and with --resident has a barrier.
+device::DeviceFacts described(const PlanOptions& options) {
+  device::DeviceFacts facts;
+  facts.capabilities.resident_buffers = true;
+  facts.capabilities.i64 = true;
+  facts.capabilities.cooperative_grid_barrier = options.resident.has_value();
+  return facts;
 }
 
 Result<PlanView> make_view(const PlanOptions& options, const Prepared& prepared,
                            const std::optional<device::DeviceFacts>& facts) {
   VYRE_TRY_ASSIGN(const auto known, resolve_known(prepared));
-  VYRE_TRY_ASSIGN(const auto choice, route_of(options, prepared, known, facts));
-  VYRE_TRY_ASSIGN(const auto plan,
-                  takes_source(options, facts)
-                      ? Result<plan::Plan>(plan::whole_plan(prepared.checked))
-                      : plan::make_plan(prepared.checked, {.variant = {.route = choice.route},
-                                                           .checked = options.checked,
-                                                           .workgroup = prepared.workgroup}));
+  VYRE_TRY_ASSIGN(const auto shown, strategy_of({.program = prepared.checked,
+                                                 .workgroup = prepared.workgroup,
+                                                 .launch = known.launch_if_known(),
+                                                 .device = facts.value_or(described(options)),
+                                                 .route = options.route,
+                                                 .resident = options.resident,
+                                                 .limits = limits_of(prepared),
+                                                 .checked = options.checked}));
   return view_plan({.prepared = prepared,
-                    .plan = plan,
+                    .plan = shown.plan,
+                    .digest = shown.digest,
                     .known = known,
-                    .why = choice.why,
+                    .strategy = shown.strategy,
                     .checked = options.checked});
 }
 

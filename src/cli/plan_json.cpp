@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/plan_view.hpp"
+#include "cli/strategy.hpp"
 
 namespace vyre::cli {
 
@@ -150,6 +151,9 @@ Json plan_json(const PlanView& v) {
   json["digest"] = v.digest;
   json["route"] = v.route;
   json["why"] = v.why;
+  json["strategy"] = json_of(v.strategy.variant);
+  json["estimated"] = v.strategy.is_estimate();
+  json["plan_digest"] = v.plan_digest;
   json["checked"] = v.checked;
   json["grid_barriers"] = v.barriers;
   json["whole"] = v.whole;

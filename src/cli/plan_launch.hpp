@@ -16,6 +16,10 @@ struct KnownLaunch {
   std::vector<ir::BufferId> grid_needs;                // inputs that would tell the grid
   std::vector<std::vector<ir::BufferId>> count_needs;  // by BufferId: and its number of elements
 
+  // Null: what is missing decides about the grid.
+  [[nodiscard]] const check::Launch* launch_if_known() const {
+    return grid_known ? &launch : nullptr;
+  }
   [[nodiscard]] bool count_known(ir::BufferId buffer) const {
     return count_needs[buffer.index()].empty();
   }

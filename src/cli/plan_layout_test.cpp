@@ -22,7 +22,12 @@ PlanView view_of(std::string_view text, plan::Route route) {
   prepared.inputs.resize(prepared.missing.size());
   const KnownLaunch known = resolve_known(prepared).value();
   const plan::Plan plan = plan::make_plan(prepared.checked, {.variant = {.route = route}}).value();
-  return view_plan({.prepared = prepared, .plan = plan, .known = known, .why = "why"}).value();
+  return view_plan({.prepared = prepared,
+                    .plan = plan,
+                    .digest = {},
+                    .known = known,
+                    .strategy = {.variant = {.route = route}, .why = "why"}})
+      .value();
 }
 
 bool apart(const LayoutBox& a, const LayoutBox& b) {

@@ -90,7 +90,9 @@ class Viewer {
     view_.program = p_.name;
     view_.digest = digest_of(p_).hex();
     view_.route = name_of(plan_.route);
-    view_.why = input_.why;
+    view_.why = input_.strategy.why;
+    view_.strategy = input_.strategy;
+    view_.plan_digest = input_.digest.hex();
     view_.checked = input_.checked;
     view_.whole = plan_.whole;
     view_.barriers = plan_.barriers;
@@ -304,7 +306,7 @@ class Viewer {
       out.shared.push_back({name(plan_.hidden[use.hidden].like), use.restore, use.save});
     if (s.barriers_inside) out.notes.emplace_back("grid barriers inside the launch");
     if (s.workgroups_per_block != 0)
-      out.notes.emplace_back("blocks take turns at the workgroups of the dispatch");
+      out.notes.emplace_back("blocks iterate over the workgroups of the dispatch");
     if (s.swaps_frame) out.notes.emplace_back("writes the other half of the frame");
     if (s.swaps_group_frame) out.notes.emplace_back("writes the other half of the workgroup frame");
     if (s.carries_group_frame)

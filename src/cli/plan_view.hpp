@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/plan_launch.hpp"
+#include "vyre/base/digest.hpp"
 #include "vyre/plan/plan.hpp"
 
 namespace vyre::cli {
@@ -95,6 +96,8 @@ struct PlanView {
   std::string file, program, digest;
   std::string source;  // what lines count in; may be empty
   std::string route, why;
+  plan::Strategy strategy;
+  std::string plan_digest;
   bool checked = false;
   bool whole = false;
   uint32_t barriers = 0;
@@ -121,8 +124,9 @@ struct PlanView {
 struct PlanViewInput {
   const Prepared& prepared;
   const plan::Plan& plan;
+  Digest digest;  // of the plan
   const KnownLaunch& known;
-  std::string why;  // of the route
+  plan::Strategy strategy;
   bool checked = false;
 };
 Result<PlanView> view_plan(const PlanViewInput& input);

@@ -174,9 +174,19 @@ class RunCommand {
     return !options_.no_cache && !pipeline::DiskCache::default_directory().empty();
   }
 
+  // Known before the program is compiled, so that no code is made for other grids.
+  [[nodiscard]] std::optional<check::Axes> grid() const {
+    const std::vector<std::span<const std::byte>> inputs = prepared_.input_views();
+    const auto launch = check::resolve_launch(
+        prepared_.checked,
+        {.inputs = inputs, .grid = prepared_.grid, .workgroup = prepared_.workgroup});
+    // What is wrong with them is said by the dispatch.
+    return launch ? std::optional(launch->grid) : prepared_.grid;
+  }
+
   [[nodiscard]] run::DispatchConfig config() const {
     run::DispatchConfig config;
-    config.grid = prepared_.grid;
+    config.grid = grid();
     config.workgroup = prepared_.workgroup;
     config.fixpoint_iterations = options_.iterations;
     config.checked = options_.checked;
@@ -205,6 +215,7 @@ class RunCommand {
                                                        results_, over));
       measured_.add(std::move(report));
     }
+    measured_.why = compiled->pipeline.strategy().why;
     return {};
   }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/strategy.hpp"
 #include "vyre/ir/binary.hpp"
 
 namespace vyre::cli {
@@ -105,6 +106,9 @@ Json json_of(const Prepared& prepared, const std::string& device, const Measured
   json["digest"] = ir::digest_of(prepared.checked.program).hex();
   json["device"] = device;
   json["route"] = route_name(prepared.checked, report);
+  json["strategy"] = json_of(report.variant);
+  json["why"] = measured.why;
+  json["plan_digest"] = report.plan.hex();
   json["segments"] = report.segments;
   json["launches"] = report.launches;
   json["grid"] = report.grid;

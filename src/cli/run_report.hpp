@@ -20,6 +20,7 @@ struct Measured {
   std::vector<uint64_t> wall_ns;
   std::vector<std::optional<uint64_t>> device_ns;
   run::Report last{};
+  std::string why;  // the last one ran the way it did
 
   void add(run::Report report);
 };

@@ -126,9 +126,10 @@ TEST(Capabilities, NamesInTheirOrder) {
                   "subgroup_size", "native_integer_bits", "formats"));
   names.clear();
   for (const auto& [name, value] : describe(DeviceProfile{})) names.push_back(name);
-  EXPECT_THAT(names, ElementsAre("name", "compute_units", "registers_per_compute_unit", "l1_bytes",
-                                 "l2_bytes", "memory_bandwidth_bytes_per_second", "timing_quality",
-                                 "shared_memory_banks", "preferred_unroll",
+  EXPECT_THAT(names, ElementsAre("name", "compute_units", "registers_per_compute_unit",
+                                 "lanes_per_compute_unit", "barrier_blocks_per_compute_unit",
+                                 "l1_bytes", "l2_bytes", "memory_bandwidth_bytes_per_second",
+                                 "timing_quality", "shared_memory_banks", "preferred_unroll",
                                  "preferred_vector_width", "preferred_tile"));
 }
 

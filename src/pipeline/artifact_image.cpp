@@ -9,6 +9,7 @@
 
 #include "base/match.hpp"
 #include "pipeline/check_schedule.hpp"
+#include "vyre/ir/binary.hpp"
 #include "vyre/ir/types.hpp"
 
 namespace vyre::pipeline {
@@ -270,6 +271,7 @@ template <class A>
 void visit(A& a, plan::Schedule& x) {
   a.one_of(x.scope, 3);
   a.one_of(x.route, 4);
+  a.text(x.not_persistent);
   a.flag(x.whole);
   visit(a, x.steps, 0);
   a.list(x.segments, [&](plan::SegmentLaunch& segment) { visit(a, segment); });
@@ -288,7 +290,24 @@ void visit(A& a, plan::Schedule& x) {
   a.flag(x.wide_index);
 }
 
+template <class A>
+void visit(A& a, Digest& x) {
+  for (uint8_t& byte : x.bytes) a.number(byte);
+}
+
 }  // namespace
+
+Digest plan_digest(const plan::Plan& plan) {
+  ImageWriter out;
+  plan::Schedule schedule = plan::schedule_of(plan);
+  visit(out, schedule);
+  for (const plan::Segment& segment : plan.segments) {
+    Digest program = ir::digest_of(segment.program.program);
+    visit(out, program);
+    out.number(segment.live.value);
+  }
+  return vyre::digest_of(out.take());
+}
 
 std::vector<std::byte> encode(const ArtifactImage& image) {
   ImageWriter out;
@@ -297,6 +316,7 @@ std::vector<std::byte> encode(const ArtifactImage& image) {
   auto& entries = const_cast<std::vector<Entry>&>(image.entries);
   out.list(entries, [&](Entry& entry) { visit(out, entry); });
   visit(out, const_cast<plan::Schedule&>(image.schedule));
+  visit(out, const_cast<Digest&>(image.plan));
   out.data(image.code);
   return out.take();
 }
@@ -307,6 +327,7 @@ std::optional<DecodedArtifact> decode_artifact(std::span<const std::byte> bytes,
   in.one_of(image.format, device::kFormatCount);
   in.list(image.entries, [&](Entry& entry) { visit(in, entry); });
   visit(in, image.schedule);
+  visit(in, image.plan);
   in.data(image.code);
   if (!in.at_end() || !is_consistent(image.schedule, image.entries, buffers)) return std::nullopt;
   return image;

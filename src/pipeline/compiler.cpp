@@ -106,14 +106,6 @@ CacheKey make_key(const Source& source, const Policy& policy, const device::Back
           .runtime = digest_of_fields(describe_runtime(info, build_id))};
 }
 
-plan::Route first_route(const check::CheckedProgram& program, bool checked,
-                        const device::Capabilities& capabilities) {
-  if (!plan::contains_grid_barrier(program)) return plan::Route::Native;
-  if (capabilities.cooperative_grid_barrier)
-    return checked && !capabilities.whole_programs ? plan::Route::Persistent : plan::Route::Native;
-  return capabilities.resident_buffers ? plan::Route::Resident : plan::Route::Host;
-}
-
 Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy& policy,
                              const device::Capabilities& capabilities) {
   const StageScope stage(Stage::Plan);
@@ -126,11 +118,12 @@ Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy&
                                    .workgroup = policy.workgroup});
 }
 
-uint64_t Variant::max_resident_groups() const {
-  uint64_t least = ~uint64_t{0};
-  for (uint32_t i = 0; i < entries.size(); ++i)
-    least = std::min(least, loaded.max_resident_groups(i));
-  return least;
+plan::VariantFacts facts_of(const Variant& variant) {
+  plan::VariantFacts facts = plan::facts_of(variant.policy.variant, variant.schedule);
+  facts.is_loaded = true;
+  for (uint32_t i = 0; i < variant.entries.size(); ++i)
+    facts.resident.push_back(variant.loaded.max_resident_groups(i));
+  return facts;
 }
 
 Compiler::Compiler(std::shared_ptr<device::Backend> backend, device::Telemetry& telemetry,
@@ -329,6 +322,7 @@ Result<void> Compiler::plan(Making& m) {
   const Request& request = m.request;
   VYRE_TRY_ASSIGN(m.plan, plan(request.source, request.policy, request.trace));
   m.variant->schedule = plan::schedule_of(*m.plan);
+  m.variant->plan_digest = plan_digest(*m.plan);
   m.artifact.entries =
       codegen::entries_of(*m.plan, request.name(),
                           target_of(backend_->info(), request.policy, m.format, options_.poison));
@@ -353,9 +347,10 @@ Result<plan::Schedule> Compiler::schedule(const Source& source, const Policy& po
   const auto target = target_of(info, policy, device::Format::Program, options_.poison);
   try {
     const auto entries = codegen::entries_of(**planned, name, target);
-    options_.disk->store(key, encode({.entries = entries, .schedule = schedule}),
-                         fmt::format("schedule of {} on {}, {}", name, info.id,
-                                     plan::name_of(policy.variant.route)));
+    options_.disk->store(
+        key, encode({.entries = entries, .schedule = schedule, .plan = plan_digest(**planned)}),
+        fmt::format("schedule of {} on {}, {}", name, info.id,
+                    plan::name_of(policy.variant.route)));
   } catch (const std::bad_alloc&) {
     // It is planned again next time.
   }
@@ -384,6 +379,7 @@ bool Compiler::look_on_disk(Making& m) {
   if (m.plan == nullptr) {
     m.artifact.entries = std::move(found->entries);
     m.variant->schedule = std::move(found->schedule);
+    m.variant->plan_digest = found->plan;
   }
   m.hit = CacheHit::Yes;
   return true;
@@ -455,7 +451,8 @@ void Compiler::store(const Making& m) {
         encode({.format = better ? m.variant->loaded.native_format() : m.artifact.format,
                 .code = better ? native : std::span<const std::byte>(m.artifact.code),
                 .entries = m.artifact.entries,
-                .schedule = m.variant->schedule});
+                .schedule = m.variant->schedule,
+                .plan = m.variant->plan_digest});
     options_.disk->store(request.key, payload,
                          fmt::format("{} on {}, {}", request.name(), backend_->info().id,
                                      plan::name_of(request.policy.variant.route)));

@@ -89,10 +89,6 @@ Plan whole_plan(const check::CheckedProgram& checked) {
   return whole_program(checked, Route::Native);
 }
 
-bool contains_grid_barrier(const check::CheckedProgram& checked) {
-  return checked.has_grid_barrier;
-}
-
 namespace {
 
 // Places at which the source meets over the grid; a load and a fixpoint have two each.
@@ -226,10 +222,23 @@ Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& 
     return whole_program(checked, options.variant.route);
   if (options.variant.route == Route::Native && options.checked)
     return std::unexpected(unsupported_checked());
-  const bool fold = options.variant.route == Route::Persistent && !options.checked;
-  auto plan = plan_of(checked, options, fold);
-  if (!plan && plan.error().first == Refusal::NotFolded) plan = plan_of(checked, options, false);
+  const bool persistent = options.variant.route == Route::Persistent;
+  auto plan = plan_of(checked, options, persistent && !options.checked);
+  std::string not_persistent;
+  if (persistent && options.checked)
+    not_persistent =
+        "checked mode stops lanes in the middle of a statement, so their state is saved at "
+        "barriers";
+  if (!plan && plan.error().first == Refusal::NotFolded) {
+    not_persistent =
+        "the program cannot be made persistent (asynchronous copies, subgroup operations beside "
+        "lanes that have ended, and shared memory that is handed over at a resume keep it from "
+        "that)";
+    plan = plan_of(checked, options, false);
+  }
   if (!plan) return std::unexpected(too_large(plan.error().second));
+  if (!not_persistent.empty()) plan->route = Route::Resident;
+  plan->not_persistent = std::move(not_persistent);
   return std::move(*plan);
 }
 

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/errors.hpp"
 #include "base/fork.hpp"
+#include "pipeline/choose_strategy.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
 #include "run/poison.hpp"
@@ -81,9 +82,9 @@ void PipelineState::give_back(std::unique_ptr<Workspace> workspace) {
   if (fits) idle.push_back(std::move(workspace));
 }
 
-pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route) {
+pipeline::Policy policy_of(const DispatchConfig& config, const plan::RouteVariant& variant) {
   pipeline::Policy policy;
-  policy.variant.route = route;
+  policy.variant = variant;
   policy.checked = config.checked.value_or(false);
   policy.workgroup = config.workgroup;
   policy.ulp_budget = config.ulp_budget.value_or(0);
@@ -203,9 +204,13 @@ Result<void> check_forced(const DispatchConfig& config, const device::BackendInf
   return {};
 }
 
-plan::Route first_route(const check::CheckedProgram& program, const DispatchConfig& config,
-                        const device::Capabilities& can) {
-  return pipeline::first_route(program, config.checked.value_or(false), can);
+// As far as the config says it: what decides about routes is the grid.
+std::optional<check::Launch> launch_of(const check::CheckedProgram& program,
+                                       const DispatchConfig& config) {
+  if (!config.grid) return std::nullopt;
+  return check::Launch{.workgroup = config.workgroup.value_or(program.workgroup),
+                       .grid = *config.grid,
+                       .counts = {}};
 }
 
 }  // namespace
@@ -268,17 +273,27 @@ Result<CompileResult> Device::compile_source(pipeline::Source source,
   VYRE_TRY_ASSIGN(auto bindings, plan::plan_bindings(program));
   state->bindings = std::move(bindings);
   state->generation = device.backend->generation();
-  const pipeline::Policy policy =
-      policy_of(config, first_route(program, config, info.capabilities));
-  VYRE_TRY_ASSIGN(auto found,
-                  device.compiler.get(source, policy, device.trace.load(), compile_limits(config)));
+  const auto launch = launch_of(program, config);
+  plan::DeviceModel model{.capabilities = info.capabilities, .profile = info.profile};
+  pipeline::LoadedFacts facts({.compiler = device.compiler,
+                               .source = source,
+                               .policy = policy_of(config, {}),
+                               .limits = compile_limits(config),
+                               .trace = device.trace.load()});
+  VYRE_TRY_ASSIGN(auto chosen, pipeline::choose_strategy({.program = program,
+                                                          .launch = launch ? &*launch : nullptr,
+                                                          .request = strategy_request(config)},
+                                                         model, facts));
+  VYRE_TRY_ASSIGN(auto found, facts.get(chosen.strategy.variant));
+  device.telemetry.add(device::TelemetryField::StrategiesRevised, chosen.rejected);
   state->device = state_;
   state->host_reads = check::read_by_host(program);
   state->source = std::move(source);
   state->config = config;
   state->id = fmt::format("{}:{}", info.id, found.variant->key.combined().hex().substr(0, 32));
   state->compile_hit = found.hit;
-  state->variants.push_back(std::move(found.variant));
+  state->strategy = std::move(chosen.strategy);
+  for (auto& loaded : facts.take_loaded()) state->variants.push_back(std::move(loaded.variant));
   CompileResult result;
   result.cache_hit = found.hit;
   result.pipeline = Pipeline(std::move(state));
@@ -297,8 +312,17 @@ Result<Prewarmed> Device::prewarm(std::shared_ptr<const check::CheckedProgram> p
 CacheLookup Device::cache_lookup(std::shared_ptr<const check::CheckedProgram> program,
                                  const DispatchConfig& config) const {
   const pipeline::Source source = pipeline::make_source(std::move(program));
-  pipeline::Policy policy =
-      policy_of(config, first_route(*source.program, config, info().capabilities));
+  const device::BackendInfo& info = this->info();
+  const auto launch = launch_of(*source.program, config);
+  plan::DeviceModel model{.capabilities = info.capabilities, .profile = info.profile};
+  pipeline::Policy policy = policy_of(config, {});
+  pipeline::PlannedFacts facts(*source.program, policy, info.capabilities, std::nullopt);
+  const auto chosen = pipeline::choose_strategy({.program = *source.program,
+                                                 .launch = launch ? &*launch : nullptr,
+                                                 .request = strategy_request(config)},
+                                                model, facts);
+  // A program that compile() refuses has no code to look for: any key is a miss.
+  if (chosen) policy.variant = chosen->strategy.variant;
   return {.key = compiler().key(source, policy), .policy = std::move(policy)};
 }
 

@@ -97,17 +97,7 @@ Result<void> Dispatch::shape() {
     VYRE_TRY(pipeline::check_grid_limits(w.launch, info));
     if (w.wanted.workgroup)
       VYRE_TRY(pipeline::check_device_limits(*p_.source.program, w.wanted.workgroup, info));
-    const Result<Route> route = choose_route();
-    if (!route) return std::unexpected(route.error());
-    w.route = *route;
-    auto found = variant(*route);
-    if (!found) return std::unexpected(found.error());
-    if (*route == Route::Persistent && !can_fold(**found)) {
-      found = unfolded(**found);
-      if (!found) return std::unexpected(found.error());
-      w.route = (*found)->policy.variant.route;
-    }
-    w.variant = std::move(*found);
+    VYRE_TRY(settle_strategy());
     if (!w.wanted.unknown_grid)
       VYRE_TRY(check_state(config_.max_state_bytes.value_or(~uint64_t{0})));
     w.layout = make_layout(w.variant->schedule, *p_.source.program, w.launch, w.wanted.resident,
@@ -341,7 +331,9 @@ Result<void> Dispatch::record_work(Outputs* slots) {
   if (config_.grid_from && !grid_from_)
     if (auto ok = read_grid(); !ok) return failed(ok.error(), 0);
   setup_memory(w.recorder);
-  report_.route = w.route;
+  report_.route = w.variant->schedule.route;
+  report_.variant = w.variant->policy.variant;
+  report_.plan = w.variant->plan_digest;
   report_.segments = static_cast<uint32_t>(w.variant->schedule.segments.size());
   report_.grid = w.launch.grid;
   report_.workgroup = w.launch.workgroup;
@@ -375,6 +367,7 @@ Result<Report> Dispatch::take(Result<void> done) {
   finish(report_, stats_);
   if (span_ && *span_) {
     span_->arg("route", plan::name_of(report_.route));
+    span_->arg("workgroups_per_block", report_.variant.workgroups_per_block);
     span_->arg("launches", report_.launches);
   }
   span_.reset();
@@ -431,7 +424,7 @@ void Dispatch::finish(Report& report, const OutputStats& stats) const {
 void Dispatch::count(uint64_t dispatches, uint64_t launches) const {
   device::Telemetry& t = device_.telemetry;
   const plan::Schedule& plan = lease_->variant->schedule;
-  const Route route = lease_->route;
+  const Route route = plan.route;
   t.add(TelemetryField::Launches, launches);
   const bool barriers = plan::contains_grid_barrier(*p_.source.program);
   TelemetryField field = TelemetryField::LaunchesWhole;

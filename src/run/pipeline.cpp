@@ -35,6 +35,12 @@ const plan::BindingPlan& Pipeline::bindings() const {
   return state_ ? state_->bindings : kNoBindings;
 }
 
+plan::Strategy Pipeline::strategy() const {
+  if (!state_ || state_->device->backend->is_of_parent()) return {};
+  const std::scoped_lock lock(state_->mutex);
+  return state_->strategy;
+}
+
 pipeline::Manifest Pipeline::manifest() const {
   if (!state_ || state_->device->backend->is_of_parent()) return {};
   PipelineState& p = *state_;
@@ -52,7 +58,7 @@ pipeline::Manifest Pipeline::manifest() const {
   for (const auto& variant : p.variants) {
     pipeline::ManifestVariant row;
     row.route = plan::contains_grid_barrier(*p.source.program)
-                    ? std::string(plan::name_of(variant->policy.variant.route))
+                    ? std::string(plan::name_of(variant->schedule.route))
                     : "whole";
     row.checked = variant->policy.checked;
     row.workgroup = variant->policy.workgroup.value_or(p.source.program->workgroup);

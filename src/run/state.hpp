@@ -54,7 +54,6 @@ struct Workspace {
   bool shaped = false;
 
   check::Launch launch;
-  plan::Route route = plan::Route::Native;
   std::shared_ptr<const pipeline::Variant> variant;
   CacheHit cache_hit = CacheHit::Unknown;
   Layout layout;
@@ -84,11 +83,10 @@ struct Workspace {
   Last last;
 };
 
-// What a plan makes of workgroups that are to be folded.
-struct Folding {
-  pipeline::Policy wanted;
+// What the plan of a variant says, of which there may be no code.
+struct PlannedVariant {
   pipeline::Policy policy;
-  bool well = false;  // side by side everywhere, and no state in memory
+  plan::VariantFacts facts;
 };
 
 struct PipelineState {
@@ -107,7 +105,8 @@ struct PipelineState {
 
   std::mutex mutex;
   std::vector<std::shared_ptr<const pipeline::Variant>> variants;  // in order of their first use
-  std::vector<Folding> foldings;
+  std::vector<PlannedVariant> planned;
+  plan::Strategy strategy;  // of the dispatch that was shaped last, or of compile()
   std::vector<std::unique_ptr<Workspace>> idle;    // the last one was used last
   static constexpr size_t kMostIdle = 128;         // as many as a sequence may have
   static constexpr ptrdiff_t kMostIdleArenas = 8;  // with memory of the device
@@ -116,7 +115,8 @@ struct PipelineState {
   void give_back(std::unique_ptr<Workspace> workspace);
 };
 
-pipeline::Policy policy_of(const DispatchConfig& config, plan::Route route);
+pipeline::Policy policy_of(const DispatchConfig& config, const plan::RouteVariant& variant);
+plan::StrategyRequest strategy_request(const DispatchConfig& config);
 pipeline::CompileLimits compile_limits(const DispatchConfig& config);
 // When the time of a call is over that came in at `start`.
 device::Deadline deadline_of(const DispatchConfig& config,
@@ -179,16 +179,15 @@ class Dispatch {
   Result<void> read_grid();
   Result<void> shape();
   [[nodiscard]] bool one_pass() const;
-  Result<std::shared_ptr<const pipeline::Variant>> variant(plan::Route route);
   Result<std::shared_ptr<const pipeline::Variant>> variant(const pipeline::Policy& policy);
-  [[nodiscard]] pipeline::Policy fold() const;
-  Result<Folding> folding();
-  Result<bool> folds_well();
-  [[nodiscard]] bool can_fold(const pipeline::Variant& variant) const;
-  Result<std::shared_ptr<const pipeline::Variant>> unfolded(const pipeline::Variant& folded);
+  std::shared_ptr<const pipeline::Variant> keep_variant(
+      const std::shared_ptr<const pipeline::Variant>& variant);
+  // How this dispatch runs, and its code.
+  Result<void> settle_strategy();
+  [[nodiscard]] plan::DeviceModel device_model(const pipeline::Policy& policy) const;
+  void keep_facts(const plan::DeviceModel& model, const pipeline::Policy& policy) const;
   // LimitExceeded: the state saved across grid barriers is more than that.
   [[nodiscard]] Result<void> check_state(uint64_t most) const;
-  Result<plan::Route> choose_route();
   Result<void> passes(PlanRunner& runner, Report& report);
   Result<void> recorded_passes(PlanRunner& runner, Report& report);
   [[nodiscard]] PlanRunner::Setup runner_setup() const;

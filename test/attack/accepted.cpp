@@ -122,7 +122,8 @@ std::string compile_for_ptx(const check::CheckedProgram& checked) {
   if (auto ok = pipeline::check_device_limits(checked, {}, info); !ok)
     return is_refusal(ok.error()) ? "" : to_string(ok.error());
   pipeline::Policy policy;
-  policy.variant.route = pipeline::first_route(checked, false, can);
+  if (const auto strategy = plan::decide(checked, nullptr, {.capabilities = can}, {}))
+    policy.variant = strategy->variant;
   const auto plan = pipeline::make_plan(checked, policy, can);
   if (!plan) return is_refusal(plan.error()) ? "" : to_string(plan.error());
   const codegen::Target target{.format = device::Format::Ptx,

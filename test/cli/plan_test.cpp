@@ -249,19 +249,19 @@ TEST_F(Plan, TheRouteIsChosenFromTheDevice) {
   EXPECT_THAT(route({"--grid", "2"}), HasSubstr("resident: "));
   const auto on = [&](const char* device) { return route({"--grid", "2", "--device", device}); };
   EXPECT_THAT(on("reference"), HasSubstr("native: the device runs the source as it is"));
-  EXPECT_THAT(on("reference:1"), HasSubstr("native: if all workgroups fit on the device"));
+  EXPECT_THAT(on("reference:1"),
+              HasSubstr("native: all 2 workgroups fit on the device at once (any number can)"));
   EXPECT_THAT(on("reference:3"), HasSubstr("resident: "));
   EXPECT_THAT(on("reference:5"), HasSubstr("host: "));
   EXPECT_THAT(route({"--grid", "3", "--device", "reference:2", "--resident", "2"}),
               HasSubstr("persistent: 3 workgroups, but 2"));
-  EXPECT_THAT(route({"--device", "reference:2", "--checked"}),
-              HasSubstr("persistent: checked mode"));
+  EXPECT_THAT(route({"--device", "reference:2", "--checked"}), HasSubstr("resident: checked mode"));
   EXPECT_THAT(route({"--device", "reference", "--route", "host"}), HasSubstr("host: asked for"));
   EXPECT_THAT(route({"--grid", "2", "--resident", "2"}), HasSubstr("native: all 2 workgroups fit"));
   EXPECT_THAT(route({"--grid", "3", "--resident", "2"}),
               HasSubstr("persistent: 3 workgroups, but 2"));
   EXPECT_THAT(route({"--resident", "2"}), HasSubstr("persistent: takes any grid"));
-  EXPECT_THAT(route({"--resident", "2", "--checked"}), HasSubstr("persistent: checked mode"));
+  EXPECT_THAT(route({"--resident", "2", "--checked"}), HasSubstr("resident: checked mode"));
   EXPECT_THAT(route({"--route", "host"}), HasSubstr("host: asked for with --route"));
   EXPECT_THAT(plan({"--route", "native"}).out,
               HasSubstr("1 segment, 3 grid barriers inside the launches"));

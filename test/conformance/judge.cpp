@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "cli/compare.hpp"
+#include "cli/strategy.hpp"
 #include "codegen/codegen.hpp"
 #include "conformance/guard.hpp"
 #include "generator/schedules.hpp"
@@ -241,6 +242,37 @@ std::string compare(const Case& one, const check::CheckedProgram& checked,
   return "";
 }
 
+// What `vyre plan` and `vyre compile` show of the case has to be what ran (D-GRID.13). Empty: it
+// is.
+std::string compare_plans(const Case& one, const Prepared& prepared, const run::Device& device,
+                          const run::Report& report) {
+  const std::vector<std::span<const std::byte>> inputs(prepared.inputs.begin(),
+                                                       prepared.inputs.end());
+  const auto launch = check::resolve_launch(
+      prepared.checked, {.inputs = inputs, .grid = prepared.grid, .workgroup = prepared.workgroup});
+  if (!launch) return "the launch is known to the device alone";
+  const device::BackendInfo& info = device.info();
+  const auto shown = cli::strategy_of({.program = prepared.checked,
+                                       .workgroup = prepared.workgroup,
+                                       .launch = &*launch,
+                                       .device = {.id = info.id,
+                                                  .capabilities = info.capabilities,
+                                                  .profile = info.profile,
+                                                  .architecture = info.architecture},
+                                       .opened = &device,
+                                       .checked = one.checked});
+  if (!shown) return "no plan can be shown: " + to_string(shown.error());
+  if (shown->strategy.is_estimate())
+    return fmt::format("the strategy that is shown is an estimate: {}", to_string(shown->strategy));
+  if (shown->strategy.variant != report.variant)
+    return fmt::format("shown is {}, and what ran is on route {}", to_string(shown->strategy),
+                       plan::name_of(report.variant.route));
+  if (shown->digest != report.plan)
+    return fmt::format("shown is the plan {}, and what ran is {}", shown->digest.hex(),
+                       report.plan.hex());
+  return "";
+}
+
 }  // namespace
 
 Judgement judge_on(const Case& one, const run::Device& device) {
@@ -271,7 +303,9 @@ Judgement judge_on(const Case& one, const run::Device& device) {
   if (ended != one.error)
     return failed(fmt::format("the case is broken: the oracle ends with {}",
                               wanted ? "success" : to_string(wanted.error())));
-  std::string what = compare(one, prepared->checked, wanted, plain.run(std::nullopt));
+  const auto given = plain.run(std::nullopt);
+  std::string what = compare(one, prepared->checked, wanted, given);
+  if (what.empty() && given) what = compare_plans(one, *prepared, device, given->report);
   if (!what.empty()) return failed(std::move(what));
   if (!one.guarded) return {};
   for (const Edge edge : {Edge::End, Edge::Start}) {

@@ -96,6 +96,8 @@ std::string_view name_of(TimingQuality quality);
   X(std::string,   name,                              std::string{})                                 \
   X(uint32_t,      compute_units,                     0)                                             \
   X(uint32_t,      registers_per_compute_unit,        0)                                             \
+  X(uint32_t,      lanes_per_compute_unit,            0)  /* resident at once; 0: unreported */      \
+  X(uint32_t,      barrier_blocks_per_compute_unit,   0)  /* above: a grid barrier costs by blocks */ \
   X(uint64_t,      l1_bytes,                          0)                                             \
   X(uint64_t,      l2_bytes,                          0)                                             \
   X(uint64_t,      memory_bandwidth_bytes_per_second, 0)                                             \

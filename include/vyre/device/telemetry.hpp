@@ -59,6 +59,7 @@ enum class TelemetryKind : uint8_t { Counter, Gauge };
   X(CompileNs,            compile_ns,            Counter, "nanoseconds spent in compilation")                     \
   X(Planned,              planned,               Counter, "plans made, none for what the disk cache answered")     \
   X(Generated,            generated,             Counter, "times that code was generated")                        \
+  X(StrategiesRevised,    strategies_revised,    Counter, "variants loaded whose residency asked for another one")  \
   X(DeviceLost,           device_lost,           Counter, "times that the device was lost")                       \
   X(Recoveries,           recoveries,            Counter, "times that the device was made anew")                  \
   X(Traps,                traps,                 Counter, "calls that ended in a trap")                           \

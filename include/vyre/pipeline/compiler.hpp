@@ -69,9 +69,6 @@ Result<void> check_device_limits(const check::CheckedProgram& program,
                                  const device::BackendInfo& info);
 Result<void> check_grid_limits(const check::Launch& launch, const device::BackendInfo& info);
 
-// The route of the code that is compiled before a grid is known.
-plan::Route first_route(const check::CheckedProgram& program, bool checked,
-                        const device::Capabilities& capabilities);
 // The plan that code for a device is made from.
 Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy& policy,
                              const device::Capabilities& capabilities);
@@ -84,15 +81,15 @@ struct Variant {
   Policy policy;
   CacheKey key;
   plan::Schedule schedule;
+  Digest plan_digest;                      // of the plan that the code was made from
   std::vector<device::Entry> entries;      // by segment of the schedule
   std::shared_ptr<const SiteTable> sites;  // positions in the source
   Digest code_digest;
   uint64_t code_bytes = 0;
   device::LoadedArtifact loaded;
-
-  // Of all its entries together.
-  [[nodiscard]] uint64_t max_resident_groups() const;
 };
+// With the residency that the device found when it loaded the code.
+plan::VariantFacts facts_of(const Variant& variant);
 
 struct CompilerOptions {
   size_t memory_entries = 512;

@@ -18,8 +18,8 @@
 #include "vyre/base/result.hpp"
 #include "vyre/check/check.hpp"
 #include "vyre/check/launch.hpp"
-#include "vyre/device/capabilities.hpp"
 #include "vyre/plan/schedule.hpp"
+#include "vyre/plan/strategy.hpp"
 
 namespace vyre::plan {
 
@@ -64,7 +64,8 @@ struct PlanOptions {
 };
 
 // Fails if asked for a native route in checked mode (Unsupported), or if the segments together
-// would be of absurd size (LimitExceeded).
+// would be of absurd size (LimitExceeded). A program that cannot be made persistent gets the plan
+// of the resident route, and Plan::not_persistent says why.
 Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& options = {});
 // For devices that run sources: one launch of the program with its barriers.
 Plan whole_plan(const check::CheckedProgram& checked);
@@ -90,28 +91,5 @@ Result<StateBytes> state_bytes(const Outline& plan, const check::CheckedProgram&
 // LimitExceeded naming what is saved and the barrier with the most of it.
 Result<void> check_state(const Plan& plan, const check::CheckedProgram& source,
                          const check::Launch& launch, uint64_t max_state_bytes);
-
-// ---- the choice of a route
-
-struct RouteRequest {
-  device::Capabilities capabilities = {};
-  uint64_t resident_workgroups = 0;  // what the loaded code can keep on the device at once
-  bool require_cooperative = false;
-  bool checked = false;
-};
-struct RouteChoice {
-  Route route = Route::Resident;
-  std::string why;
-};
-// Unsupported: no way through, or a native barrier is required of a device without one.
-// CooperativeResidencyExceeded: it is required and the grid does not fit.
-Result<RouteChoice> choose_route(const check::CheckedProgram& checked, const check::Launch& launch,
-                                 const RouteRequest& request);
-
-bool contains_grid_barrier(const check::CheckedProgram& checked);
-
-// How many blocks a segment that folds workgroups is launched with, of which `resident` can be on
-// the device at once. 0: they are not enough.
-uint64_t blocks_of(const SegmentLaunch& segment, uint64_t workgroups, uint64_t resident);
 
 }  // namespace vyre::plan

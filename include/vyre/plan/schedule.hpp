@@ -205,7 +205,8 @@ struct Site {
 struct Outline {
   ir::Scope scope = ir::Scope::Grid;
   Route route = Route::Resident;
-  bool whole = false;  // one segment that is the program itself
+  std::string not_persistent = {};  // asked for a persistent kernel: why there is none
+  bool whole = false;               // one segment that is the program itself
   Steps steps;
   std::vector<Hidden> hidden;
   ControlWords control;

@@ -74,6 +74,8 @@ struct Arguments {
 // What a dispatch did.
 struct Report {
   plan::Route route = plan::Route::Native;
+  plan::RouteVariant variant{};  // of the code; Pipeline::strategy() says why
+  Digest plan{};                 // of the plan that the code was made from, as `vyre plan` shows it
   uint32_t segments = 1;
   uint64_t launches = 0;
   check::Axes grid = {0, 0, 0};
@@ -129,6 +131,8 @@ class Pipeline {
   [[nodiscard]] pipeline::Manifest manifest() const;
   [[nodiscard]] const check::CheckedProgram& program() const;
   [[nodiscard]] const plan::BindingPlan& bindings() const;
+  // How the dispatch runs whose shape was new last; before the first one, what compile() chose.
+  [[nodiscard]] plan::Strategy strategy() const;
 
   // `over` overrides the config given at compile time, field by field.
   Result<DispatchResult> dispatch(const Arguments& arguments,
@@ -168,7 +172,7 @@ struct Prewarmed {
 // What a compile() looks for in the cache.
 struct CacheLookup {
   pipeline::CacheKey key;
-  pipeline::Policy policy;  // with the route that is compiled before a grid is known
+  pipeline::Policy policy;  // with the variant that compile() loads first
 };
 
 struct Write {

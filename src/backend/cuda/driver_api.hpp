@@ -75,6 +75,7 @@ enum class DeviceAttribute : int {
   MemoryClockKilohertz = 36,
   MemoryBusBits = 37,
   L2Bytes = 38,
+  ThreadsPerMultiprocessor = 39,
   CapabilityMajor = 75,
   CapabilityMinor = 76,
   SharedBytesPerMultiprocessor = 81,

@@ -78,6 +78,10 @@ DeviceProfile profile_of(Questions& ask, std::string name) {
   profile.compute_units = units_of(ask);
   profile.registers_per_compute_unit =
       static_cast<uint32_t>(ask(DeviceAttribute::RegistersPerMultiprocessor));
+  profile.lanes_per_compute_unit =
+      static_cast<uint32_t>(ask(DeviceAttribute::ThreadsPerMultiprocessor));
+  // A barrier costs by the number of blocks, hardly by that of threads (docs/performance/cuda.md).
+  profile.barrier_blocks_per_compute_unit = 2;
   profile.l1_bytes = ask(DeviceAttribute::SharedBytesPerMultiprocessor);
   profile.l2_bytes = ask(DeviceAttribute::L2Bytes);
   const uint64_t kilohertz = ask(DeviceAttribute::MemoryClockKilohertz);

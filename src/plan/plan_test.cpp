@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "vyre/plan/plan.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "vyre/plan/plan.hpp"
 #include "vyre/text/text.hpp"
 
 namespace vyre::plan {
@@ -23,15 +24,6 @@ check::Launch launch_of(const check::CheckedProgram& checked, uint32_t groups) {
   const std::vector<std::span<const std::byte>> inputs = {a};
   return *check::resolve_launch(checked, {.inputs = inputs, .grid = check::Axes{groups, 1, 1}});
 }
-
-device::Capabilities cooperative() {
-  device::Capabilities c;
-  c.cooperative_grid_barrier = true;
-  c.resident_buffers = true;
-  return c;
-}
-
-constexpr std::string_view kBarrier = "a[gid.x] = 1; barrier grid; a[gid.x] += 1;";
 
 // D-GRID.1: at any depth, and only what is a barrier of the grid.
 TEST(ContainsGridBarrier, AtAnyDepth) {
@@ -57,49 +49,6 @@ TEST(MakePlan, WithoutBarrierIsTheProgram) {
     EXPECT_TRUE(plan->segments[0].program.program == checked.program);
     EXPECT_TRUE(plan->hidden.empty());
   }
-}
-
-TEST(ChooseRoute, ByGridAndDevice) {
-  const auto checked = checked_program(kBarrier);
-  const auto route = [&](uint32_t groups, const RouteRequest& request) {
-    return choose_route(checked, launch_of(checked, groups), request);
-  };
-  RouteRequest request;
-  request.capabilities = cooperative();
-  request.resident_workgroups = 8;
-  EXPECT_EQ(route(8, request)->route, Route::Native);
-  EXPECT_EQ(route(9, request)->route, Route::Persistent);
-  EXPECT_THAT(route(9, request)->why, HasSubstr("9 workgroups, but 8"));
-  request.checked = true;
-  EXPECT_EQ(route(8, request)->route, Route::Persistent);
-  request.checked = false;
-  request.capabilities.cooperative_grid_barrier = false;
-  EXPECT_EQ(route(8, request)->route, Route::Resident);
-  request.capabilities.resident_buffers = false;
-  EXPECT_EQ(route(8, request)->route, Route::Host);
-  request.capabilities.host_split = false;
-  EXPECT_EQ(route(8, request).error().code, ErrorCode::Unsupported);
-}
-
-TEST(ChooseRoute, RequiredCooperative) {
-  const auto checked = checked_program(kBarrier);
-  RouteRequest request;
-  request.capabilities = cooperative();
-  request.resident_workgroups = 8;
-  request.require_cooperative = true;
-  EXPECT_EQ(choose_route(checked, launch_of(checked, 8), request)->route, Route::Native);
-  const auto refused = choose_route(checked, launch_of(checked, 9), request);
-  EXPECT_EQ(refused.error().code, ErrorCode::CooperativeResidencyExceeded);
-  EXPECT_THAT(refused.error().message, HasSubstr("Fix:"));
-  request.capabilities.cooperative_grid_barrier = false;
-  EXPECT_EQ(choose_route(checked, launch_of(checked, 8), request).error().code,
-            ErrorCode::Unsupported);
-}
-
-TEST(ChooseRoute, WithoutBarrierOneLaunch) {
-  const auto checked = checked_program("a[gid.x] = 1;");
-  EXPECT_THAT(choose_route(checked, launch_of(checked, 1000), {})->why,
-              HasSubstr("no grid barrier"));
 }
 
 TEST(StateBytes, CountsWhatIsSaved) {

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vyre/plan/strategy.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "vyre/plan/plan.hpp"
+#include "vyre/text/text.hpp"
+
+namespace vyre::plan {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::string_view kLoop =
+    "for i in 0 .. 3 { a[gid.x] += a[0]; barrier grid; a[gid.x] += 1; barrier grid; }";
+// A lane keeps `x`.
+constexpr std::string_view kState =
+    "let x = a[gid.x]; for i in 0 .. 3 { a[gid.x] += x; barrier grid; }";
+
+check::CheckedProgram checked_program(std::string_view body, std::string_view workgroup = "4") {
+  const std::string text = "program p { workgroup " + std::string(workgroup) +
+                           "; inout a : u32[]; shared s : u32[8]; " + std::string(body) + " }";
+  auto checked = check::check_valid(text::parse(text, "p.vyre").program);
+  EXPECT_TRUE(checked.has_value()) << (checked ? "" : to_string(checked.error()));
+  return std::move(*checked);
+}
+
+check::Launch launch_of(const check::CheckedProgram& checked, const check::Axes& grid) {
+  return {.workgroup = checked.workgroup, .grid = grid, .counts = {}};
+}
+
+// A device whose facts come from plans and from one residency for all code.
+class Device {
+ public:
+  DeviceModel model;
+  std::vector<RouteVariant> planned, loaded;  // in the order in which decide() asked for them
+  uint64_t resident = 8;
+
+  Device() {
+    model.capabilities.cooperative_grid_barrier = true;
+    model.capabilities.resident_buffers = true;
+    model.capabilities.max_invocations_per_workgroup = 1024;
+  }
+
+  Result<Strategy> choose(const check::CheckedProgram& checked, const check::Axes& grid,
+                          const StrategyRequest& request = {}) {
+    const check::Launch launch = launch_of(checked, grid);
+    for (int i = 0; i < 8; ++i) {
+      auto strategy = decide(checked, &launch, model, request);
+      if (!strategy || !strategy->is_estimate()) return strategy;
+      VariantFacts facts = facts_of(strategy->variant,
+                                    schedule_of(*make_plan(checked, {.variant = strategy->variant,
+                                                                     .checked = request.checked})));
+      if (strategy->missing == Missing::Residency) {
+        loaded.push_back(strategy->variant);
+        facts.is_loaded = true;
+        facts.resident.assign(facts.segments.size(), resident);
+      } else {
+        planned.push_back(strategy->variant);
+      }
+      model.add(std::move(facts));
+    }
+    ADD_FAILURE() << "decide() never settles";
+    return Strategy{};
+  }
+};
+
+TEST(Strategy, WithoutBarrierOneLaunch) {
+  Device device;
+  const auto strategy = device.choose(checked_program("a[gid.x] = 1;"), {1000, 1, 1});
+  EXPECT_EQ(strategy->route(), Route::Native);
+  EXPECT_THAT(strategy->why, HasSubstr("no grid barrier"));
+  EXPECT_TRUE(device.planned.empty() && device.loaded.empty());
+}
+
+TEST(Strategy, AllFitOrBlocksIterate) {
+  const auto checked = checked_program(kLoop);
+  Device device;
+  const auto fits = device.choose(checked, {8, 1, 1});
+  EXPECT_EQ(fits->route(), Route::Native);
+  EXPECT_THAT(fits->why, HasSubstr("all 8 workgroups fit"));
+  const auto larger = device.choose(checked, {2, 5, 1});
+  EXPECT_EQ(larger->route(), Route::Persistent);
+  EXPECT_THAT(larger->why, HasSubstr("10 workgroups, but 8 fit"));
+  EXPECT_FALSE(larger->variant.is_1d);
+  EXPECT_TRUE(device.choose(checked, {10, 1, 1})->variant.is_1d);
+}
+
+// D-GRID.13: facts decide, so that the second decision asks for nothing.
+TEST(Strategy, IsTheSameOnceAllIsKnown) {
+  const auto checked = checked_program(kState);
+  Device device;
+  for (const uint32_t groups : {8U, 9U, 64U, 100'000U}) {
+    const auto first = device.choose(checked, {groups, 1, 1});
+    device.planned.clear();
+    device.loaded.clear();
+    const auto second = device.choose(checked, {groups, 1, 1});
+    EXPECT_EQ(*first, *second) << groups;
+    EXPECT_TRUE(device.planned.empty() && device.loaded.empty()) << groups;
+  }
+}
+
+TEST(Strategy, DevicesWithoutABarrierSplit) {
+  const auto checked = checked_program(kLoop);
+  Device device;
+  device.model.capabilities.cooperative_grid_barrier = false;
+  EXPECT_EQ(device.choose(checked, {8, 1, 1})->route(), Route::Resident);
+  device.model.capabilities.resident_buffers = false;
+  EXPECT_EQ(device.choose(checked, {8, 1, 1})->route(), Route::Host);
+  EXPECT_TRUE(device.planned.empty() && device.loaded.empty());
+}
+
+// D-GRID.12: however it comes to a split.
+TEST(Strategy, ADeviceThatOptsOutIsNeverSplit) {
+  const auto refused = [](Device device, const check::CheckedProgram& checked,
+                          const StrategyRequest& request, std::string_view reason) {
+    device.model.capabilities.host_split = false;
+    const auto strategy = device.choose(checked, {100, 1, 1}, request);
+    ASSERT_FALSE(strategy.has_value()) << to_string(*strategy);
+    EXPECT_EQ(strategy.error().code, ErrorCode::Unsupported);
+    EXPECT_THAT(strategy.error().message, HasSubstr(std::string(reason)));
+    EXPECT_THAT(strategy.error().message, HasSubstr("Fix:"));
+  };
+  Device none;
+  none.model.capabilities.cooperative_grid_barrier = false;
+  refused(none, checked_program(kLoop), {}, "no barrier over the grid");
+  refused(Device(), checked_program(kLoop), {.checked = true}, "checked mode");
+  Device empty;
+  empty.resident = 0;
+  refused(empty, checked_program(kLoop), {}, "no code with the barrier inside");
+  // Lanes that have ended do not come to subgroup operations.
+  refused(Device(),
+          checked_program("if gid.x > 7 { return; } a[gid.x] = 1; barrier grid; "
+                          "a[gid.x] += subgroup_add(a[gid.x]);",
+                          "64"),
+          {}, "cannot be made persistent");
+  // A device that splits takes the same programs.
+  Device splits;
+  EXPECT_EQ(splits.choose(checked_program(kLoop), {100, 1, 1}, {.checked = true})->route(),
+            Route::Resident);
+}
+
+TEST(Strategy, ARequiredCooperativeLaunchIsNativeOrAnError) {
+  const auto checked = checked_program(kLoop);
+  Device device;
+  device.model.profile = {.compute_units = 1, .barrier_blocks_per_compute_unit = 2};
+  const StrategyRequest require{.require_cooperative = true};
+  EXPECT_EQ(device.choose(checked, {8, 1, 1}, require)->route(), Route::Native);
+  const auto larger = device.choose(checked, {9, 1, 1}, require);
+  EXPECT_EQ(larger.error().code, ErrorCode::CooperativeResidencyExceeded);
+  EXPECT_THAT(larger.error().message, HasSubstr("Fix:"));
+  EXPECT_EQ(device.choose(checked, {1, 1, 1}, {.checked = true, .require_cooperative = true})
+                .error()
+                .code,
+            ErrorCode::Unsupported);
+  device.model.capabilities.cooperative_grid_barrier = false;
+  EXPECT_EQ(device.choose(checked, {8, 1, 1}, require).error().code, ErrorCode::Unsupported);
+}
+
+// Code is made only for the variant that is used.
+TEST(Strategy, GridsThatCannotFitLoadNoNativeCode) {
+  const auto checked = checked_program(kState);
+  Device device;
+  device.model.profile = {.compute_units = 2, .lanes_per_compute_unit = 16};  // 8 workgroups of 4
+  device.resident = 2;
+  EXPECT_EQ(device.choose(checked, {9, 1, 1})->route(), Route::Persistent);
+  ASSERT_EQ(device.loaded.size(), 1U);
+  EXPECT_EQ(device.loaded[0].route, Route::Persistent);
+}
+
+TEST(Strategy, FewLargeBlocksWhereBarriersCostByBlocks) {
+  const auto checked = checked_program(kLoop, "64");
+  Device device;
+  device.resident = 1000;
+  device.model.profile = {.compute_units = 4, .barrier_blocks_per_compute_unit = 2};
+  EXPECT_EQ(device.choose(checked, {8, 1, 1})->route(), Route::Native);
+  const auto nine = device.choose(checked, {9, 1, 1});
+  EXPECT_EQ(nine->route(), Route::Persistent);
+  EXPECT_EQ(nine->variant.workgroups_per_block, 2U);
+  EXPECT_EQ(nine->iterations, 2U);
+  EXPECT_EQ(device.choose(checked, {128, 1, 1})->variant.workgroups_per_block, 16U);
+  // State in memory would cost more than it saves.
+  EXPECT_EQ(device
+                .choose(checked_program("var v : u32[9]; v[gid.x % 9] = a[gid.x]; barrier grid; "
+                                        "a[gid.x] = v[a[0] % 9];",
+                                        "64"),
+                        {128, 1, 1})
+                ->route(),
+            Route::Native);
+}
+
+// Registers first, then memory, then a launch per segment.
+TEST(Strategy, ResidencyThatDisagreesIsFollowed) {
+  const auto checked = checked_program(kState, "64");
+  Device device;
+  device.model.profile = {.compute_units = 4};
+  device.resident = 4;
+  const auto registers = device.choose(checked, {32, 1, 1});
+  EXPECT_EQ(registers->route(), Route::Persistent);
+  EXPECT_NE(registers->variant.unrolled_iterations, 0U);
+  Device small;
+  small.model.profile = {.compute_units = 4};
+  small.resident = 1;
+  const auto memory = small.choose(checked, {32, 1, 1});
+  EXPECT_EQ(memory->route(), Route::Persistent);
+  EXPECT_EQ(memory->variant.unrolled_iterations, 0U);
+  EXPECT_EQ(memory->iterations, 4U);
+}
+
+TEST(Strategy, ACallerMayTakeAnyRoute) {
+  const auto checked = checked_program(kLoop);
+  Device device;
+  for (const Route route : {Route::Native, Route::Persistent, Route::Resident, Route::Host})
+    EXPECT_EQ(device.choose(checked, {100, 1, 1}, {.route = route})->route(), route);
+  const auto checked_mode =
+      device.choose(checked, {100, 1, 1}, {.checked = true, .route = Route::Resident});
+  EXPECT_EQ(checked_mode->route(), Route::Resident);
+}
+
+TEST(Strategy, BeforeAGridIsKnownItIsAnEstimate) {
+  const auto checked = checked_program(kLoop);
+  Device device;
+  const auto strategy = decide(checked, nullptr, device.model, {});
+  EXPECT_EQ(strategy->route(), Route::Native);
+  EXPECT_EQ(strategy->missing, Missing::Grid);
+  EXPECT_THAT(to_string(*strategy), HasSubstr("estimated"));
+}
+
+TEST(Strategy, Prints) {
+  EXPECT_EQ(to_string(Strategy{.variant = {.route = Route::Persistent,
+                                           .workgroups_per_block = 8,
+                                           .unrolled_iterations = 2},
+                               .iterations = 2}),
+            "persistent, 8 workgroups per block, 2 iterations with state in registers");
+  EXPECT_EQ(to_string(Strategy{.variant = {.route = Route::Resident}}), "resident");
+}
+
+}  // namespace
+}  // namespace vyre::plan

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a dispatch runs: plan::decide() over what this pipeline knows of its device.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "pipeline/choose_strategy.hpp"
+#include "run/errors.hpp"
+#include "run/state.hpp"
+
+namespace vyre::run {
+
+namespace {
+
+bool is_same_but_for_variant(pipeline::Policy a, const pipeline::Policy& b) {
+  a.variant = b.variant;
+  return a == b;
+}
+
+}  // namespace
+
+plan::StrategyRequest strategy_request(const DispatchConfig& config) {
+  return {.checked = config.checked.value_or(false),
+          .require_cooperative = config.cooperative == Cooperative::Require};
+}
+
+plan::DeviceModel Dispatch::device_model(const pipeline::Policy& policy) const {
+  const device::BackendInfo& info = device_.backend->info();
+  plan::DeviceModel model{.capabilities = info.capabilities, .profile = info.profile};
+  const std::scoped_lock lock(p_.mutex);
+  for (const PlannedVariant& planned : p_.planned)
+    if (is_same_but_for_variant(policy, planned.policy)) model.variants.push_back(planned.facts);
+  // Later, since loaded code says more.
+  for (const auto& loaded : p_.variants)
+    if (is_same_but_for_variant(policy, loaded->policy)) model.add(facts_of(*loaded));
+  return model;
+}
+
+// What was planned only: facts of code come from the code, which a recovery can take away.
+void Dispatch::keep_facts(const plan::DeviceModel& model, const pipeline::Policy& policy) const {
+  const std::scoped_lock lock(p_.mutex);
+  for (const plan::VariantFacts& facts : model.variants) {
+    if (facts.is_loaded) continue;
+    pipeline::Policy its = policy;
+    its.variant = facts.variant;
+    if (std::ranges::find(p_.planned, its, &PlannedVariant::policy) == p_.planned.end())
+      p_.planned.push_back({std::move(its), facts});
+  }
+}
+
+Result<void> Dispatch::settle_strategy() {
+  Workspace& w = *lease_;
+  const pipeline::Policy policy = policy_of(config_, {});
+  plan::DeviceModel model = device_model(policy);
+  pipeline::LoadedFacts source({.compiler = device_.compiler,
+                                .source = p_.source,
+                                .policy = policy,
+                                .limits = compile_limits(config_),
+                                .trace = device_.trace.load()});
+  auto chosen = pipeline::choose_strategy(
+      {.program = *p_.source.program, .launch = &w.launch, .request = strategy_request(config_)},
+      model, source);
+  keep_facts(model, policy);
+  for (const auto& loaded : source.take_loaded()) keep_variant(loaded.variant);
+  if (!chosen) {
+    Error error = std::move(chosen.error());
+    error.context.push_back(fmt::format("device `{}`", device_.backend->info().id));
+    return std::unexpected(std::move(error));
+  }
+  device_.telemetry.add(device::TelemetryField::StrategiesRevised, chosen->rejected);
+  VYRE_TRY_ASSIGN(w.variant, variant(policy_of(config_, chosen->strategy.variant)));
+  const std::scoped_lock lock(p_.mutex);
+  p_.strategy = std::move(chosen->strategy);
+  return {};
+}
+
+Result<std::shared_ptr<const pipeline::Variant>> Dispatch::variant(const pipeline::Policy& policy) {
+  {
+    const std::scoped_lock lock(p_.mutex);
+    for (const auto& known : p_.variants)
+      if (known->policy == policy) return known;
+  }
+  VYRE_TRY_ASSIGN(const auto found, device_.compiler.get(p_.source, policy, device_.trace.load(),
+                                                         compile_limits(config_)));
+  return keep_variant(found.variant);
+}
+
+// Two dispatches that come to one variant at once keep one of them.
+std::shared_ptr<const pipeline::Variant> Dispatch::keep_variant(
+    const std::shared_ptr<const pipeline::Variant>& variant) {
+  const std::scoped_lock lock(p_.mutex);
+  for (const auto& known : p_.variants)
+    if (known->policy == variant->policy) return known;
+  p_.variants.push_back(variant);
+  return variant;
+}
+
+}  // namespace vyre::run
