@@ -16,6 +16,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/nearest.hpp"
+#include "codegen/codegen.hpp"
 
 namespace vyre::cli {
 namespace {
@@ -246,7 +247,7 @@ class CommandLine {
                     "For GPUs of this architecture instead, which need not be in this machine")
         ->type_name("sm_NN");
     choose(command.add_option("--emit", compile_.emit, "The form")->required(),
-           {"llvm", "asm", "ptx", "spirv", "cubin"});
+           codegen::listing_names());
     add_inputs(command, compile_.dispatch);
     choose(command.add_option("--route", compile_.route, "This route (default: chosen)"),
            {"native", "persistent", "resident", "host"});

@@ -74,7 +74,7 @@ struct CompileOptions {
   DispatchOptions dispatch;  // the program and --workgroup
   std::string device;        // or
   std::string architecture;  // of GPUs: sm_75 and later
-  std::string emit;          // llvm, asm, ptx, spirv or cubin
+  std::string emit;          // one of codegen::listing_names()
   std::string route;         // empty: that of a grid that fits
   bool checked = false;
   std::string output = "-";

@@ -12,8 +12,6 @@
 #include "cli/strategy.hpp"
 #include "cli/write_file.hpp"
 #include "codegen/codegen.hpp"
-#include "codegen/listing.hpp"
-#include "codegen/llvm/nvptx.hpp"
 #include "pipeline/generate.hpp"
 #include "vyre/device/buffer.hpp"
 #include "vyre/device/registry.hpp"
@@ -22,11 +20,8 @@
 namespace vyre::cli {
 namespace {
 
-codegen::Listing listing_named(const std::string& name) {
-  for (int i = 0; i < codegen::kListingCount; ++i)
-    if (name_of(static_cast<codegen::Listing>(i)) == name) return static_cast<codegen::Listing>(i);
-  return codegen::Listing::Llvm;  // the command line knows no other words
-}
+// Made by the driver of a GPU, not by a target.
+constexpr device::Format kDriverForm = device::Format::Cubin;
 
 struct Listed {
   std::string code;
@@ -75,9 +70,10 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
   VYRE_TRY(pipeline::check_device_limits(prepared.checked, prepared.workgroup, info));
   const pipeline::CompileLimits limits = limits_of(prepared);
   VYRE_TRY(pipeline::check_program_limits(prepared.checked, limits));
-  VYRE_TRY_ASSIGN(const auto format, options.architecture.empty()
-                                         ? codegen::choose_format(can.formats, facts.id)
-                                         : Result<device::Format>(device::Format::Ptx));
+  VYRE_TRY_ASSIGN(const auto format,
+                  options.architecture.empty()
+                      ? codegen::choose_format(can.formats, facts.id)
+                      : Result<device::Format>(codegen::architecture_target().format));
   // An architecture is no device: nothing of it can be loaded.
   device::DeviceFacts device = facts;
   if (!options.architecture.empty()) device.id.clear();
@@ -93,15 +89,14 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
       .subgroup_size = can.subgroup_size,
       .checked = options.checked,
       .architecture = options.architecture.empty() ? facts.architecture : options.architecture};
-  const codegen::Listing listing = listing_named(options.emit);
-  const bool binary = listing == codegen::Listing::Cubin && !options.device.empty() &&
-                      can.formats.contains(device::Format::Cubin);
+  const bool binary = options.emit == name_of(kDriverForm) && !options.device.empty() &&
+                      can.formats.contains(kDriverForm);
   pipeline::GenerateRequest request{.program = prepared.checked,
                                     .policy = shown.policy,
                                     .plan = shown.plan,
                                     .target = target,
                                     .wide_index = can.i64};
-  if (!binary) request.listing = listing;
+  if (!binary) request.listing = options.emit;
   VYRE_TRY_ASSIGN(auto code,
                   binary ? binary_of(facts.id, request, limits) : listing_of(request, limits));
   return Listed{.code = std::move(code),
@@ -114,10 +109,11 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
 std::optional<Failure> misuse(const App& app, const CompileOptions& options) {
   const bool to_stdout = options.output == "-";
   if (options.device.empty() == options.architecture.empty())
-    return Failure{
-        kExitUsage, "compile makes code for one device or for one architecture",
-        fmt::format("give --device ID, or --arch {} for PTX", codegen::kDefaultPtxArchitecture)};
-  if (options.emit == "cubin" && to_stdout && (app.json || ::isatty(STDOUT_FILENO) == 1))
+    return Failure{kExitUsage, "compile makes code for one device or for one architecture",
+                   fmt::format("give --device ID, or --arch {} for PTX",
+                               codegen::architecture_target().default_architecture)};
+  if (options.emit == name_of(kDriverForm) && to_stdout &&
+      (app.json || ::isatty(STDOUT_FILENO) == 1))
     return Failure{
         kExitUsage,
         fmt::format("a cubin is not written {}", app.json ? "into a document" : "to a terminal"),
@@ -135,10 +131,12 @@ std::optional<Failure> misuse(const App& app, const CompileOptions& options) {
 
 int run_compile(App& app, const CompileOptions& options) {
   if (const auto failure = misuse(app, options)) return app.fail(*failure);
-  const auto facts = options.architecture.empty()
-                         ? usable_device(options.device)
-                         : device::DeviceFacts{.id = options.architecture,
-                                               .capabilities = codegen::nvptx_capabilities()};
+  const auto facts =
+      options.architecture.empty()
+          ? usable_device(options.device)
+          : device::DeviceFacts{
+                .id = options.architecture,
+                .capabilities = codegen::architecture_target().architecture_capabilities()};
   if (!facts) return app.fail(facts.error());
   const auto prepared = prepare(app, options.dispatch, Inputs::AsGiven);
   if (!prepared) return prepared.error();

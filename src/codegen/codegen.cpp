@@ -2,81 +2,29 @@
 #include "codegen/codegen.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/format.h>
 
-#include "codegen/llvm/cpu.hpp"
-#include "codegen/llvm/nvptx.hpp"
-#include "codegen/llvm/stops.hpp"
-#include "device/kernel.hpp"
-#include "vyre/ir/binary.hpp"
+#include "base/check.hpp"
+#include "base/errors.hpp"
 
 namespace vyre::codegen {
 
 using device::Format;
 
-namespace {
-
-std::unexpected<Error> unsupported(std::string message) {
-  return std::unexpected(Error{.code = ErrorCode::Unsupported,
-                               .message = std::move(message),
-                               .context = {},
-                               .at = {},
-                               .diagnostics = {}});
-}
-
-void append_u32(std::vector<std::byte>& out, uint32_t value) {
-  const size_t at = out.size();
-  out.resize(at + 4);
-  std::memcpy(out.data() + at, &value, 4);
-}
-
-// For devices that interpret programs: the segments in their canonical form, and what stands beside
-// them.
-std::vector<std::byte> emit_programs(const plan::Plan& plan) {
-  std::vector<std::byte> out;
-  append_u32(out, static_cast<uint32_t>(plan.segments.size()));
-  for (const plan::Segment& segment : plan.segments) {
-    const std::vector<std::byte> program = ir::encode(segment.program.program);
-    append_u32(out, static_cast<uint32_t>(program.size()));
-    out.insert(out.end(), program.begin(), program.end());
-    append_u32(out, segment.live.value);
-    append_u32(out, static_cast<uint32_t>(segment.shared.size()));
-    for (const plan::SharedUse& use : segment.shared) {
-      append_u32(out, use.buffer.value);
-      append_u32(out, (use.restore ? 1U : 0U) | (use.save ? 2U : 0U));
-    }
-  }
-  return out;
-}
-
-}  // namespace
-
-namespace {
-
-HostCode host_code_for(std::string_view architecture) {
-  if (architecture == device::kOtherShapes) return HostCode::OtherShapes;
-  if (architecture == device::kCalledFunctions) return HostCode::Called;
-  return architecture == device::kCheapCode ? HostCode::Cheap : HostCode::Plain;
-}
-
-}  // namespace
-
-NvptxTarget ptx_target(const Target& target) {
-  return {
-      .architecture = target.architecture.empty() ? kDefaultPtxArchitecture : target.architecture,
-      .checked = target.checked,
-      .poison = target.poison};
-}
-
 Result<Format> choose_format(const device::FormatSet& formats, std::string_view device) {
-  for (const Format format : {Format::Program, Format::Object, Format::Ptx})
-    if (formats.contains(format)) return format;
-  return unsupported(
+  for (const TargetDescriptor* const target : targets())
+    if (formats.contains(target->format)) return target->format;
+  return fail(
+      ErrorCode::Unsupported,
       fmt::format("device `{}` loads {}, and this build generates code for none of these. Fix: use "
                   "a build with the code generator of this device, or another device",
                   device, to_string(formats)));
+}
+
+bool is_interpreted(Format format) {
+  const TargetDescriptor* const target = find_target(format);
+  return target != nullptr && target->is_interpreted;
 }
 
 namespace {
@@ -112,10 +60,23 @@ std::vector<device::EntryBinding> bindings_of(const plan::Segment& segment) {
   return bindings;
 }
 
+// The target, if it makes code of this plan.
+Result<const TargetDescriptor*> emitting_target(const Target& target, const plan::Plan& plan) {
+  const TargetDescriptor* const found = find_target(target.format);
+  if (found == nullptr)
+    return fail(ErrorCode::Unsupported,
+                fmt::format("there is no code generator for format `{}`. Fix: use another "
+                            "device",
+                            name_of(target.format)));
+  if (auto refused = found->can_emit(target, plan)) return std::unexpected(std::move(*refused));
+  return found;
+}
+
 }  // namespace
 
 std::vector<device::Entry> entries_of(const plan::Plan& plan, std::string_view program_name,
                                       const Target& target) {
+  const TargetDescriptor* const descriptor = find_target(target.format);
   std::vector<device::Entry> entries;
   for (size_t i = 0; i < plan.segments.size(); ++i) {
     const plan::Segment& segment = plan.segments[i];
@@ -131,54 +92,52 @@ std::vector<device::Entry> entries_of(const plan::Plan& plan, std::string_view p
     entry.can_trap = std::ranges::any_of(segment.program.program.stmts, [](const ir::Stmt& s) {
       return std::holds_alternative<ir::Trap>(s);
     });
-    if (target.format == Format::Ptx) {
-      const ThreadShape shape = thread_shape(segment.program, target.checked);
-      entry.lanes_per_thread = shape.lanes;
-      entry.threads = shape.threads;
-      entry.shared_bytes = block_shared_bytes(segment.program);
-      entry.launchable = is_launchable(segment);
-    }
+    if (descriptor != nullptr && descriptor->describe_entry != nullptr)
+      descriptor->describe_entry(target, segment, entry);
     entries.push_back(std::move(entry));
   }
   return entries;
 }
 
-std::vector<std::shared_ptr<const device::InterpretedProgram>> programs_of(
-    const std::shared_ptr<const plan::Plan>& plan) {
-  std::vector<std::shared_ptr<const device::InterpretedProgram>> programs;
-  for (const plan::Segment& segment : plan->segments) {
-    auto program = std::make_shared<device::InterpretedProgram>();
-    program->program = std::shared_ptr<const check::CheckedProgram>(plan, &segment.program);
-    program->live = segment.live;
-    // Lanes that write a value of all of them have to agree on it.
-    for (const plan::Argument& a : segment.arguments)
-      program->agreed.push_back(a.kind == plan::Argument::Kind::HiddenOut &&
-                                (plan->hidden[a.index].kind == plan::Hidden::Kind::Frame ||
-                                 !segment.carries_group_frame));
-    programs.push_back(std::move(program));
-  }
-  return programs;
-}
-
 Error explain(const plan::Plan& plan, Format format, bool checked, uint32_t entry,
               const device::KernelStop& stop) {
-  return format == Format::Object ? explain_stop(plan, entry, checked, stop)
-                                  : explain_whole_stop(plan, entry, stop);
+  const TargetDescriptor* const target = find_target(format);
+  VYRE_CHECK(target != nullptr && target->explain != nullptr);
+  return target->explain(plan, entry, checked, stop);
 }
 
-Result<std::vector<std::byte>> emit(const Target& target, const plan::Plan& plan) {
-  if (target.format == Format::Program) return emit_programs(plan);
-  if (target.format == Format::Object)
-    return host_code(plan,
-                     {.checked = target.checked,
-                      .code = host_code_for(target.architecture),
-                      .poison = target.poison},
-                     HostListing::Object);
-  if (target.format == Format::Ptx) return nvptx_code(plan, ptx_target(target));
-  return unsupported(
-      fmt::format("there is no code generator for format `{}`. Fix: use another "
-                  "device",
-                  name_of(target.format)));
+Result<Code> emit(const Target& target, const plan::Plan& plan) {
+  VYRE_TRY_ASSIGN(const auto* const descriptor, emitting_target(target, plan));
+  return descriptor->emit(target, plan);
+}
+
+std::vector<std::string> listing_names() {
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view name) {
+    if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+  };
+  for (const TargetDescriptor* const target : targets())
+    for (const Listing& listing : target->listings) add(listing.name);
+  for (const Format format : {Format::Spirv, Format::Cubin}) add(name_of(format));
+  return names;
+}
+
+Result<Code> list_code(std::string_view listing, const Target& target, const plan::Plan& plan) {
+  const TargetDescriptor* const found = find_target(target.format);
+  if (found != nullptr) {
+    const auto with_name = std::ranges::find(found->listings, listing, &Listing::name);
+    if (with_name != found->listings.end()) {
+      VYRE_TRY(emitting_target(target, plan));
+      return with_name->print(target, plan);
+    }
+  }
+  return fail(
+      ErrorCode::Unsupported,
+      fmt::format("the device takes code as `{}`, which has no listing as {}. Fix: {}",
+                  name_of(target.format), listing,
+                  found != nullptr
+                      ? found->other_listing
+                      : "use a build with the code generator of this device, or another device"));
 }
 
 }  // namespace vyre::codegen

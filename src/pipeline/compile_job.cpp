@@ -103,13 +103,10 @@ std::optional<Result<CodeBytes>> decode_answer(std::span<const std::byte> bytes)
   return Result<CodeBytes>(std::unexpected(std::move(error)));
 }
 
-Result<CodeBytes> make_code(const codegen::Target& target, std::optional<codegen::Listing> listing,
+Result<CodeBytes> make_code(const codegen::Target& target, std::string_view listing,
                             const plan::Plan& plan) {
   const StageScope stage(Stage::Generate);
-  if (!listing) return codegen::emit(target, plan);
-  VYRE_TRY_ASSIGN(auto text, codegen::list_code(*listing, target, plan));
-  const auto bytes = std::as_bytes(std::span(text));
-  return CodeBytes(bytes.begin(), bytes.end());
+  return listing.empty() ? codegen::emit(target, plan) : codegen::list_code(listing, target, plan);
 }
 
 Result<CodeBytes> run(const CompileJob& job) {

@@ -5,10 +5,11 @@
 
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/codegen.hpp"
-#include "codegen/listing.hpp"
 #include "vyre/pipeline/compiler.hpp"
 
 namespace vyre::pipeline {
@@ -18,7 +19,7 @@ struct CompileJob {
   Policy policy;
   bool wide_index = false;  // Capabilities::i64 of the device
   codegen::Target target;
-  std::optional<codegen::Listing> listing{};  // instead of what a device loads
+  std::string listing = {};  // codegen::Listing::name; empty: what a device loads
 };
 
 std::vector<std::byte> encode(const CompileJob& job);
@@ -32,7 +33,7 @@ std::optional<Result<CodeBytes>> decode_answer(std::span<const std::byte> bytes)
 
 // Checks, plans and makes code. `check` is skipped where the caller has the plan.
 Result<CodeBytes> run(const CompileJob& job);
-Result<CodeBytes> make_code(const codegen::Target& target, std::optional<codegen::Listing> listing,
+Result<CodeBytes> make_code(const codegen::Target& target, std::string_view listing,
                             const plan::Plan& plan);
 
 }  // namespace vyre::pipeline

@@ -12,6 +12,7 @@
 #include "base/stop.hpp"
 #include "codegen/codegen.hpp"
 #include "codegen/in_process.hpp"
+#include "codegen/program_target.hpp"
 #include "pipeline/artifact_image.hpp"
 #include "pipeline/generate.hpp"
 #include "pipeline/site_table.hpp"
@@ -286,7 +287,7 @@ Result<Compiler::Found> Compiler::make(const Request& request) {
   m.variant->key = request.key;
   m.artifact.key = request.key.combined();
   // An interpreter runs the programs of the plan themselves.
-  if (format == device::Format::Program) VYRE_TRY(plan(m));
+  if (codegen::is_interpreted(format)) VYRE_TRY(plan(m));
 
   DiskCache::Lock one_compiler;
   if (DiskCache* const disk = options_.disk.get();
@@ -326,7 +327,7 @@ Result<void> Compiler::plan(Making& m) {
   m.artifact.entries =
       codegen::entries_of(*m.plan, request.name(),
                           target_of(backend_->info(), request.policy, m.format, options_.poison));
-  if (m.format == device::Format::Program) m.artifact.programs = codegen::programs_of(m.plan);
+  if (codegen::is_interpreted(m.format)) m.artifact.programs = codegen::programs_of(m.plan);
   return {};
 }
 
@@ -425,7 +426,7 @@ Result<void> Compiler::load(Making& m) {
                         .capabilities = backend_->info().capabilities,
                         .format = m.format},
       m.plan);
-  if (m.format != device::Format::Program)
+  if (!codegen::is_interpreted(m.format))
     m.artifact.explain = [sites = variant.sites](uint32_t entry, const device::KernelStop& stop) {
       return sites->explain(entry, stop);
     };

@@ -76,7 +76,7 @@ Result<CodeBytes> in_child(const GenerateRequest& request, const CompileLimits& 
 }  // namespace
 
 Result<CodeBytes> generate(const GenerateRequest& request, const CompileLimits& limits) {
-  if (request.target.format == device::Format::Program)
+  if (codegen::is_interpreted(request.target.format))
     return make_code(request.target, request.listing, request.plan);
   const StageScope stage(Stage::Generate);
   poll_stop_now();
@@ -111,7 +111,9 @@ Result<void> check_program_limits(const check::CheckedProgram& program,
 
 Result<void> check_driver_text(const CodeBytes& code, device::Format format,
                                const CompileLimits& limits) {
-  if (format != device::Format::Ptx || code.size() <= limits.driver_text_bytes) return {};
+  const codegen::TargetDescriptor* const target = codegen::find_target(format);
+  const bool is_driver_text = target != nullptr && target->driver_compiles;
+  if (!is_driver_text || code.size() <= limits.driver_text_bytes) return {};
   return over_limit(fmt::format(
       "the code for the driver's compiler has {} bytes of PTX, and {} are allowed, since "
       "nothing can stop it. Fix: make the program smaller, or split it",

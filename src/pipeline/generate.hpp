@@ -21,7 +21,7 @@ struct GenerateRequest {
   const plan::Plan& plan;  // of both
   const codegen::Target& target;
   bool wide_index = false;
-  std::optional<codegen::Listing> listing{};
+  std::string listing = {};  // codegen::Listing::name
 };
 
 // Throws Stopped. LimitExceeded: over a limit, or too large for this process and there is no

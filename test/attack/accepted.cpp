@@ -11,7 +11,6 @@
 
 #include "attack/attack.hpp"
 #include "codegen/codegen.hpp"
-#include "codegen/llvm/nvptx.hpp"
 #include "generator/generator.hpp"
 #include "plan/driver.hpp"
 #include "vyre/pipeline/compiler.hpp"
@@ -115,9 +114,10 @@ bool is_refusal(const Error& error) {
 }
 
 std::string compile_for_ptx(const check::CheckedProgram& checked) {
-  const device::Capabilities can = codegen::nvptx_capabilities();
+  const codegen::TargetDescriptor& ptx = codegen::architecture_target();
+  const device::Capabilities can = ptx.architecture_capabilities();
   device::BackendInfo info;
-  info.id = codegen::kDefaultPtxArchitecture;
+  info.id = ptx.default_architecture;
   info.capabilities = can;
   if (auto ok = pipeline::check_device_limits(checked, {}, info); !ok)
     return is_refusal(ok.error()) ? "" : to_string(ok.error());
@@ -126,10 +126,10 @@ std::string compile_for_ptx(const check::CheckedProgram& checked) {
     policy.variant = strategy->variant;
   const auto plan = pipeline::make_plan(checked, policy, can);
   if (!plan) return is_refusal(plan.error()) ? "" : to_string(plan.error());
-  const codegen::Target target{.format = device::Format::Ptx,
+  const codegen::Target target{.format = ptx.format,
                                .subgroup_size = can.subgroup_size,
                                .checked = false,
-                               .architecture = std::string(codegen::kDefaultPtxArchitecture)};
+                               .architecture = std::string(ptx.default_architecture)};
   const auto code = codegen::emit(target, *plan);
   return code || is_refusal(code.error()) ? "" : to_string(code.error());
 }

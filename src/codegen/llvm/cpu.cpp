@@ -5,6 +5,7 @@
 #include "codegen/llvm/kernel.hpp"
 #include "codegen/llvm/machine_code.hpp"
 #include "codegen/llvm/private_memory.hpp"
+#include "codegen/llvm/stops.hpp"
 
 namespace vyre::codegen {
 
@@ -55,24 +56,31 @@ Output output_for(HostListing listing) {
   return Output::Object;
 }
 
-}  // namespace
-
-Result<std::vector<std::byte>> host_code(const plan::Plan& plan, const HostOptions& options,
-                                         HostListing listing) {
+// The segments of a plan as phases, with what is done about their sizes.
+struct Legalized {
   std::vector<Phases> segments;
-  std::vector<const check::CheckedProgram*> programs;
+  CodePlan sizes;
+};
+
+Result<Legalized> legalize(const plan::Plan& plan, const HostOptions& options) {
+  Legalized legal;
   for (const plan::Segment& segment : plan.segments) {
     VYRE_TRY_ASSIGN(auto phases, Phases::make(segment.program, options.checked));
-    segments.push_back(std::move(phases));
+    legal.segments.push_back(std::move(phases));
   }
-  for (const Phases& phases : segments)
+  std::vector<const check::CheckedProgram*> programs;
+  for (const Phases& phases : legal.segments)
     for (size_t i = 0; i < phases.count(); ++i) programs.push_back(&phases.program(i));
   for (const check::CheckedProgram* const program : programs)
     if (auto refused = private_refusal(*program)) return std::unexpected(std::move(*refused));
-  VYRE_TRY_ASSIGN(const auto sizes, plan_code(programs, budget_for(options.code)));
+  VYRE_TRY_ASSIGN(legal.sizes, plan_code(programs, budget_for(options.code)));
+  return legal;
+}
 
+Result<Code> print(const plan::Plan& plan, const Legalized& legal, const HostOptions& options,
+                   HostListing listing) {
   Machine machine = machine_for(options.code);
-  machine.cheap_passes = sizes.effort == Effort::Cheap;
+  machine.cheap_passes = legal.sizes.effort == Effort::Cheap;
   return make_code(machine, output_for(listing), [&](llvm::Module& module) -> Result<void> {
     std::vector<device::KernelInfo> all;
     const HostTarget target{
@@ -83,17 +91,58 @@ Result<std::vector<std::byte>> host_code(const plan::Plan& plan, const HostOptio
         .runs_once = plan.steps.size() == 1 &&
                      std::holds_alternative<plan::LaunchStep>(plan.steps.front().node),
         .poison = options.poison,
-        .effort = sizes.effort};
-    std::span<const CodeSize> left = sizes.programs;
+        .effort = legal.sizes.effort};
+    std::span<const CodeSize> left = legal.sizes.programs;
     for (uint32_t i = 0; i < plan.segments.size(); ++i) {
-      const size_t phases = segments[i].count();
+      const Phases& phases = legal.segments[i];
       all.push_back(
-          emit_kernel(module, {plan.segments[i], segments[i], left.first(phases), i}, target));
-      left = left.subspan(phases);
+          emit_kernel(module, {plan.segments[i], phases, left.first(phases.count()), i}, target));
+      left = left.subspan(phases.count());
     }
     add_info(module, all);
     return {};
   });
 }
+
+HostCode code_for(std::string_view architecture) {
+  if (architecture == device::kOtherShapes) return HostCode::OtherShapes;
+  if (architecture == device::kCalledFunctions) return HostCode::Called;
+  return architecture == device::kCheapCode ? HostCode::Cheap : HostCode::Plain;
+}
+
+// Every plan is cut at what lanes of one thread cannot do.
+std::optional<Error> can_emit(const Target& /*target*/, const plan::Plan& /*plan*/) {
+  return std::nullopt;
+}
+
+Result<Code> emit_object(const Target& target, const plan::Plan& plan) {
+  return host_code(
+      plan,
+      {.checked = target.checked, .code = code_for(target.architecture), .poison = target.poison},
+      HostListing::Object);
+}
+
+// Listings are of the code that a device gets if nothing else is said.
+template <HostListing listing>
+Result<Code> list(const Target& target, const plan::Plan& plan) {
+  return host_code(plan, target.checked, listing);
+}
+
+constexpr Listing kListings[] = {{"llvm", list<HostListing::Llvm>},
+                                 {"asm", list<HostListing::Assembly>}};
+
+}  // namespace
+
+Result<Code> host_code(const plan::Plan& plan, const HostOptions& options, HostListing listing) {
+  VYRE_TRY_ASSIGN(const auto legal, legalize(plan, options));
+  return print(plan, legal, options, listing);
+}
+
+constinit const TargetDescriptor kCpuTarget = {.format = device::Format::Object,
+                                               .can_emit = can_emit,
+                                               .emit = emit_object,
+                                               .listings = kListings,
+                                               .other_listing = "ask for llvm or asm",
+                                               .explain = explain_stop};
 
 }  // namespace vyre::codegen

@@ -7,10 +7,11 @@
 #include <optional>
 #include <vector>
 
-#include "vyre/base/result.hpp"
-#include "vyre/plan/plan.hpp"
+#include "codegen/target.hpp"
 
 namespace vyre::codegen {
+
+extern const TargetDescriptor kCpuTarget;
 
 enum class HostListing : uint8_t { Object, Llvm, Assembly };
 
@@ -24,10 +25,8 @@ struct HostOptions {
   HostCode code = HostCode::Plain;
   std::optional<std::byte> poison = {};  // what memory holds that need not be cleared
 };
-Result<std::vector<std::byte>> host_code(const plan::Plan& plan, const HostOptions& options,
-                                         HostListing listing);
-inline Result<std::vector<std::byte>> host_code(const plan::Plan& plan, bool checked,
-                                                HostListing listing) {
+Result<Code> host_code(const plan::Plan& plan, const HostOptions& options, HostListing listing);
+inline Result<Code> host_code(const plan::Plan& plan, bool checked, HostListing listing) {
   return host_code(plan, HostOptions{.checked = checked}, listing);
 }
 

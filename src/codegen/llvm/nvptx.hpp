@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "codegen/llvm/code_size.hpp"
-#include "vyre/base/result.hpp"
-#include "vyre/device/capabilities.hpp"
-#include "vyre/plan/plan.hpp"
+#include "codegen/target.hpp"
 
 namespace vyre::codegen {
+
+extern const TargetDescriptor kNvptxTarget;
 
 inline constexpr std::string_view kDefaultPtxArchitecture = "sm_90";
 
@@ -29,8 +29,8 @@ struct NvptxTarget {
 enum class NvptxListing : uint8_t { Ptx, Llvm };
 
 // Text. Unsupported for an architecture or a program that no code is made for.
-Result<std::vector<std::byte>> nvptx_code(const plan::Plan& plan, const NvptxTarget& target,
-                                          NvptxListing listing = NvptxListing::Ptx);
+Result<Code> nvptx_code(const plan::Plan& plan, const NvptxTarget& target,
+                        NvptxListing listing = NvptxListing::Ptx);
 
 // How many consecutive lanes along x a thread runs, and the threads of a block. With more than one
 // lane a block runs lanes of several workgroups, whatever their size is.
