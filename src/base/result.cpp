@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vyre/base/result.hpp"
 
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/error_codes.hpp"
 
 namespace vyre {
 namespace {
@@ -14,31 +17,41 @@ struct Row {
 };
 
 // No default: a new code must say what it is called and how the tool ends.
-Row row_of(ErrorCode code) {
+std::optional<Row> find_row(ErrorCode code) {
   switch (code) {
-    case ErrorCode::DeviceOutOfMemory: return {"DeviceOutOfMemory", 7};
-    case ErrorCode::Unsupported: return {"Unsupported", 4};
-    case ErrorCode::PoisonedState: return {"PoisonedState", 6};
-    case ErrorCode::CompileFailed: return {"CompileFailed", 5};
-    case ErrorCode::DispatchFailed: return {"DispatchFailed", 6};
-    case ErrorCode::InvalidProgram: return {"InvalidProgram", 3};
-    case ErrorCode::CooperativeResidencyExceeded: return {"CooperativeResidencyExceeded", 4};
-    case ErrorCode::InvalidArgument: return {"InvalidArgument", 11};
-    case ErrorCode::Timeout: return {"Timeout", 8};
-    case ErrorCode::DeviceLost: return {"DeviceLost", 6};
-    case ErrorCode::Trapped: return {"Trapped", 10};
-    case ErrorCode::OutOfBounds: return {"OutOfBounds", 10};
-    case ErrorCode::StaleHandle: return {"StaleHandle", 6};
-    case ErrorCode::Unavailable: return {"Unavailable", 4};
-    case ErrorCode::LimitExceeded: return {"LimitExceeded", 8};
-    case ErrorCode::HostOutOfMemory: return {"HostOutOfMemory", 7};
-    case ErrorCode::Internal: return {"Internal", 9};
-    case ErrorCode::Unknown: return {"Unknown", 9};
+    case ErrorCode::DeviceOutOfMemory: return Row{"DeviceOutOfMemory", 7};
+    case ErrorCode::Unsupported: return Row{"Unsupported", 4};
+    case ErrorCode::PoisonedState: return Row{"PoisonedState", 6};
+    case ErrorCode::CompileFailed: return Row{"CompileFailed", 5};
+    case ErrorCode::DispatchFailed: return Row{"DispatchFailed", 6};
+    case ErrorCode::InvalidProgram: return Row{"InvalidProgram", 3};
+    case ErrorCode::CooperativeResidencyExceeded: return Row{"CooperativeResidencyExceeded", 4};
+    case ErrorCode::InvalidArgument: return Row{"InvalidArgument", 11};
+    case ErrorCode::Timeout: return Row{"Timeout", 8};
+    case ErrorCode::DeviceLost: return Row{"DeviceLost", 6};
+    case ErrorCode::Trapped: return Row{"Trapped", 10};
+    case ErrorCode::OutOfBounds: return Row{"OutOfBounds", 10};
+    case ErrorCode::StaleHandle: return Row{"StaleHandle", 6};
+    case ErrorCode::Unavailable: return Row{"Unavailable", 4};
+    case ErrorCode::LimitExceeded: return Row{"LimitExceeded", 8};
+    case ErrorCode::HostOutOfMemory: return Row{"HostOutOfMemory", 7};
+    case ErrorCode::Internal: return Row{"Internal", 9};
+    case ErrorCode::Unknown: return Row{"Unknown", 9};
   }
-  VYRE_CHECK(false && "an ErrorCode outside its enumeration");
+  return std::nullopt;
+}
+
+Row row_of(ErrorCode code) {
+  const std::optional<Row> row = find_row(code);
+  VYRE_CHECK(row && "an ErrorCode outside its enumeration");
+  return *row;
 }
 
 }  // namespace
+
+bool is_known(ErrorCode code) {
+  return find_row(code).has_value();
+}
 
 std::string_view name_of(ErrorCode code) {
   return row_of(code).name;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error_codes.hpp"
+
 namespace vyre {
 namespace {
 
@@ -14,6 +16,14 @@ TEST(Result, ExitCodesAreThoseOfTheContract) {
   };
   for (const auto& [code, exit_code] : expected)
     EXPECT_EQ(exit_code_of(static_cast<ErrorCode>(code)), exit_code) << code;
+}
+
+TEST(Result, NumbersFromOutsideMayBeNoCode) {
+  int known = 0;
+  for (int code = 0; code < 65536; ++code) known += is_known(static_cast<ErrorCode>(code)) ? 1 : 0;
+  EXPECT_EQ(known, 18);
+  EXPECT_TRUE(is_known(ErrorCode::Internal));
+  EXPECT_FALSE(is_known(static_cast<ErrorCode>(1018)));
 }
 
 TEST(Result, NamesAreThoseOfTheEnumeration) {

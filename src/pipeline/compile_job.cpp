@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_codes.hpp"
 #include "base/errors.hpp"
 #include "base/stop.hpp"
 #include "pipeline/program_image.hpp"
@@ -98,7 +99,7 @@ std::optional<Result<CodeBytes>> decode_answer(std::span<const std::byte> bytes)
     in(error);
   uint64_t end = 0;
   in(end);
-  if (!in.at_end() || end != kEnd) return std::nullopt;
+  if (!in.at_end() || end != kEnd || !is_known(error.code)) return std::nullopt;
   if (made) return Result<CodeBytes>(std::move(code));
   return Result<CodeBytes>(std::unexpected(std::move(error)));
 }

@@ -28,7 +28,8 @@ Result<CompileJob> decode_job(std::span<const std::byte> bytes);
 
 using CodeBytes = std::vector<std::byte>;
 std::vector<std::byte> encode_answer(const Result<CodeBytes>& answer);
-// Null: not a whole answer.
+// Null: not a whole answer, or an error with a code that there is not. A process that crashed may
+// have written anything.
 std::optional<Result<CodeBytes>> decode_answer(std::span<const std::byte> bytes);
 
 // Checks, plans and makes code. `check` is skipped where the caller has the plan.

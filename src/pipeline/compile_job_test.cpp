@@ -172,6 +172,8 @@ TEST(CompileJob, AnswersComeThroughWhole) {
   EXPECT_EQ(refused->error().message, error.message);
   EXPECT_EQ(refused->error().context, error.context);
   EXPECT_EQ(refused->error().at, error.at);
+  error.code = static_cast<ErrorCode>(7);
+  EXPECT_FALSE(decode_answer(encode_answer(std::unexpected(error))));
 }
 
 // Who has the plan and who makes it again from the job get the same bytes.
