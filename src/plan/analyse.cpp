@@ -18,7 +18,7 @@ namespace {
 
 class Analysis {
  public:
-  Analysis(Draft& d, Tree& tree, bool checked)
+  Analysis(const Draft& d, Tree& tree, bool checked)
       : d_(d),
         tree_(tree),
         checked_(checked),
@@ -503,7 +503,7 @@ class Analysis {
     return kNever;
   }
 
-  Draft& d_;
+  const Draft& d_;
   Tree& tree_;
   bool checked_;
   uint32_t shared_;
@@ -534,12 +534,13 @@ bool fits_analysis(const Draft& d, const Tree& tree) {
   return sets * set_bytes <= kMostBytes && resumes * (traps + tree.pieces.size()) <= kMostPairs;
 }
 
-void analyse(Draft& d, Tree& tree, bool checked) {
+Tree analyse(const Draft& d, Tree tree, bool checked) {
   Analysis(d, tree, checked).run();
+  return tree;
 }
 
-Homes assign_homes(const Draft& d, const Tree& tree, const CutPoints& cuts) {
-  Homes homes;
+Storage assign_storage(const Draft& d, const Tree& tree, const CutPoints& cuts) {
+  Storage storage;
   const auto locals = static_cast<uint32_t>(d.p.locals.size());
   // Sets of values that have to exist at the same time.
   std::vector<const LiveSet*> together;
@@ -567,13 +568,13 @@ Homes assign_homes(const Draft& d, const Tree& tree, const CutPoints& cuts) {
     // An array counts as all its elements.
     const uint32_t words = words_of(type) * std::max(1U, elements);
     if (level == Level::Grid || (level == Level::Workgroup && cuts.scope == Scope::Workgroup)) {
-      homes.frame[i] = homes.frame_words;
-      homes.frame_words += words;
+      storage.frame[i] = storage.frame_words;
+      storage.frame_words += words;
       continue;
     }
     if (level == Level::Workgroup) {
-      homes.group_frame[i] = static_cast<uint32_t>(homes.group_rows.size());
-      homes.group_rows.push_back(words);
+      storage.group_frame[i] = static_cast<uint32_t>(storage.group_rows.size());
+      storage.group_rows.push_back(words);
       continue;
     }
     looks += sets_of[i].size() * (locals / 64 + 1);
@@ -581,16 +582,16 @@ Homes assign_homes(const Draft& d, const Tree& tree, const CutPoints& cuts) {
     if (!mutated(Mutation::ReuseSlot) && looks <= kMostLooks)
       for (const uint32_t k : sets_of[i]) occupied.unite(taken[k]);
     const auto fits = [&](uint32_t slot) {
-      return !occupied.contains(slot) && homes.slots[slot].type == type &&
-             homes.slots[slot].elements == elements;
+      return !occupied.contains(slot) && storage.slots[slot].type == type &&
+             storage.slots[slot].elements == elements;
     };
-    uint32_t slot = looks <= kMostLooks ? 0 : static_cast<uint32_t>(homes.slots.size());
-    while (slot < homes.slots.size() && !fits(slot)) ++slot;
-    if (slot == homes.slots.size()) homes.slots.push_back({type, elements});
-    homes.slot[i] = slot;
+    uint32_t slot = looks <= kMostLooks ? 0 : static_cast<uint32_t>(storage.slots.size());
+    while (slot < storage.slots.size() && !fits(slot)) ++slot;
+    if (slot == storage.slots.size()) storage.slots.push_back({type, elements});
+    storage.slot[i] = slot;
     for (const uint32_t k : sets_of[i]) taken[k].insert(slot);
   }
-  return homes;
+  return storage;
 }
 
 }  // namespace vyre::plan

@@ -120,16 +120,21 @@ struct Tree {
   std::vector<bool> recomputed;      // by LocalId
   std::vector<ir::ExprId> values;    // by LocalId: of immutable locals
   bool ends_lanes = false;           // a return or trap
+
+  // Of a shared buffer, as an element of a LiveSet.
+  [[nodiscard]] uint32_t number_of(ir::BufferId shared) const {
+    return static_cast<uint32_t>(recomputed.size()) + shared.value;
+  }
 };
 
 Tree cut(Draft& d, const CutPoints& cuts);
 // What lives across so many edges can be kept in memory and found in time; otherwise analyse() is
 // not to be called.
 bool fits_analysis(const Draft& d, const Tree& tree);
-void analyse(Draft& d, Tree& tree, bool checked);
+Tree analyse(const Draft& d, Tree tree, bool checked);
 
 // Where a value lives between segments.
-struct Homes {
+struct Storage {
   std::map<uint32_t, uint32_t> frame;        // by LocalId: first word
   std::map<uint32_t, uint32_t> group_frame;  // by LocalId: row
   std::map<uint32_t, uint32_t> slot;         // by LocalId: number of the slot
@@ -141,6 +146,6 @@ struct Homes {
   uint32_t frame_words = 0;
   std::vector<uint32_t> group_rows;  // words of each
 };
-Homes assign_homes(const Draft& d, const Tree& tree, const CutPoints& cuts);
+Storage assign_storage(const Draft& d, const Tree& tree, const CutPoints& cuts);
 
 }  // namespace vyre::plan

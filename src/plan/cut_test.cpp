@@ -15,7 +15,7 @@ std::string tree(std::string_view body) {
   return tree_of(std::string(kHead) + std::string(body) + "}");
 }
 std::string homes(std::string_view body) {
-  return homes_of(std::string(kHead) + std::string(body) + "}");
+  return storage_of(std::string(kHead) + std::string(body) + "}");
 }
 
 TEST(Cut, StraightLine) {
@@ -501,7 +501,7 @@ frame words 10, workgroup frame rows 2
 
 // At workgroup scope everything that a workgroup shares lies in the frame.
 TEST(Homes, WorkgroupScope) {
-  EXPECT_EQ(homes_of(R"(program p {
+  EXPECT_EQ(storage_of(R"(program p {
     workgroup 4; inout a : u32[];
     var g = len(a);
     var w = wid.x;
@@ -511,7 +511,7 @@ TEST(Homes, WorkgroupScope) {
     barrier workgroup;
     a[gid.x] = g + w + l;
   })",
-                     ir::Scope::Workgroup),
+                       ir::Scope::Workgroup),
             R"(
 g: frame 0
 w: frame 1

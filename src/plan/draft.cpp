@@ -2,6 +2,7 @@
 #include "plan/draft.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,33 +16,43 @@ namespace vyre::plan {
 
 using namespace ir;
 
-Draft::Draft(const check::CheckedProgram& checked) : c(checked), p(c.program) {
-  for (const Buffer& b : p.buffers) names_.insert(b.name);
-  for (const Const& k : p.consts) names_.insert(k.name);
-  for (const Fn& f : p.fns) names_.insert(f.name);
+Draft::Draft(const check::CheckedProgram& checked) : DraftData(checked), p(c.program) {
+  for (const Buffer& b : p.buffers) taken_.names.insert(b.name);
+  for (const Const& k : p.consts) taken_.names.insert(k.name);
+  for (const Fn& f : p.fns) taken_.names.insert(f.name);
   for (Local& l : p.locals) {
     source_names.push_back(l.name);
     l.name = fresh_name(l.name);
   }
   for (uint32_t i = 0; i < p.buffers.size(); ++i) arguments.push_back({Argument::Kind::Source, i});
   for (const Stmt& s : p.stmts) {
-    if (const auto* trap = std::get_if<Trap>(&s)) tags_.insert(trap->tag);
-    if (const auto* resume = std::get_if<Resume>(&s)) tags_.insert(resume->tag);
+    if (const auto* trap = std::get_if<Trap>(&s)) taken_.tags.insert(trap->tag);
+    if (const auto* resume = std::get_if<Resume>(&s)) taken_.tags.insert(resume->tag);
   }
+}
+
+// `bound_` is empty between calls. `p` is a part of `c`, so each Draft keeps its own.
+Draft::Draft(Draft&& other) noexcept
+    : DraftData(std::move(other)), p(c.program), taken_(std::move(other.taken_)) {}
+
+Draft& Draft::operator=(Draft&& other) noexcept {
+  DraftData::operator=(std::move(other));
+  taken_ = std::move(other.taken_);
+  return *this;
 }
 
 std::string Draft::fresh_name(std::string_view wish) {
   std::string name(wish);
-  if (!is_reserved(name) && names_.insert(name).second) return name;
-  for (uint32_t& n = next_suffix_.try_emplace(name, 1).first->second;;) {
+  if (!is_reserved(name) && taken_.names.insert(name).second) return name;
+  for (uint32_t& n = taken_.next_suffix.try_emplace(name, 1).first->second;;) {
     std::string candidate = fmt::format("{}_{}", wish.substr(0, kMaxNameBytes - 11), ++n);
-    if (names_.insert(candidate).second) return candidate;
+    if (taken_.names.insert(candidate).second) return candidate;
   }
 }
 
 uint16_t Draft::fresh_tag() {
   for (uint32_t tag = 0; tag <= kMaxTag; ++tag)
-    if (tags_.insert(static_cast<uint16_t>(tag)).second) return static_cast<uint16_t>(tag);
+    if (taken_.tags.insert(static_cast<uint16_t>(tag)).second) return static_cast<uint16_t>(tag);
   VYRE_CHECK(!"more resumes than a program has statements");
 }
 

@@ -24,13 +24,52 @@ namespace vyre::plan {
 using check::Level;
 using StmtList = std::vector<ir::StmtId>;
 
-class Draft {
+// The data of a Draft, which moves as it is.
+struct DraftData {
+  explicit DraftData(const check::CheckedProgram& checked) : c(checked) {}
+
+  check::CheckedProgram c;
+
+  // ---- hidden buffers
+  std::vector<Hidden> hidden;
+  std::vector<Argument> arguments;            // by BufferId
+  std::map<uint32_t, ir::BufferId> out_half;  // by number of the hidden buffer
+
+  // ---- what one pass hands to another, by StmtId
+  struct LoopForm {
+    uint32_t condition_items = 0;  // of the body; then comes `if !word { break; }`
+    ir::LocalId word;
+  };
+  std::unordered_map<uint32_t, LoopForm> loop_forms;       // loops with a cut inside
+  std::unordered_map<uint32_t, ir::LocalId> branch_words;  // ifs with a cut inside, fixpoints
+  std::unordered_map<uint32_t, uint32_t> fixpoint_rows;    // into `fixpoints`
+  std::vector<FixpointInfo> fixpoints;
+
+  bool checked = false;  // any access may stop a lane
+  // By LocalId: as the source calls it.
+  std::vector<std::string> source_names;
+  // Locals that every segment sets up for itself.
+  std::unordered_set<uint32_t> ambient;
+  // A trap with this tag stops the dispatch because of a fixpoint of at most 0 passes. All live
+  // lanes of the grid take it at once.
+  std::optional<uint16_t> zero_passes_tag;
+
+  // ---- what the inliner settles
+  // Inlining a function twice doubles its resumes, so each copy has a number of its own as tag.
+  std::map<uint16_t, uint16_t> source_tags;  // only those that differ
+  std::unordered_set<uint32_t>
+      unconditional_collectives;  // StmtIds outside branches, loops and functions
+};
+
+class Draft : public DraftData {
  public:
   explicit Draft(const check::CheckedProgram& checked);
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
+  Draft(Draft&& other) noexcept;
+  Draft& operator=(Draft&& other) noexcept;
+  ~Draft() = default;
 
-  check::CheckedProgram c;
   ir::Program& p;  // c.program
 
   // ---- nodes with their facts
@@ -114,35 +153,8 @@ class Draft {
   ir::BufferId add_hidden(Hidden hidden, ir::BufferKind kind = ir::BufferKind::InOut);
   // A snapshot of a buffer, to be added.
   [[nodiscard]] Hidden snapshot_of(ir::BufferId buffer) const;
-  std::vector<Hidden> hidden;
-  std::vector<Argument> arguments;            // by BufferId
-  std::map<uint32_t, ir::BufferId> out_half;  // by number of the hidden buffer
 
-  // ---- what one pass tells another, by StmtId
-  struct LoopForm {
-    uint32_t condition_items = 0;  // of the body; then comes `if !word { break; }`
-    ir::LocalId word;
-  };
-  std::unordered_map<uint32_t, LoopForm> loop_forms;       // loops with a cut inside
-  std::unordered_map<uint32_t, ir::LocalId> branch_words;  // ifs with a cut inside, fixpoints
-  std::unordered_map<uint32_t, uint32_t> fixpoint_rows;    // into `fixpoints`
-  std::vector<FixpointInfo> fixpoints;
-
-  bool checked = false;  // any access may stop a lane
-  // By LocalId: as the source calls it.
-  std::vector<std::string> source_names;
-  // Locals that every segment sets up for itself.
-  std::unordered_set<uint32_t> ambient;
-  // A trap with this tag stops the dispatch because of a fixpoint of at most 0 passes. All live
-  // lanes of the grid take it at once.
-  std::optional<uint16_t> zero_passes_tag;
   [[nodiscard]] bool ends_lane(ir::StmtId id) const;
-
-  // ---- what the inliner settles
-  // Inlining a function twice doubles its resumes, so each copy has a number of its own as tag.
-  std::map<uint16_t, uint16_t> source_tags;  // only those that differ
-  std::unordered_set<uint32_t>
-      unconditional_collectives;  // StmtIds outside branches, loops and functions
   [[nodiscard]] uint16_t source_tag(uint16_t tag) const {
     const auto it = source_tags.find(tag);
     return it == source_tags.end() ? tag : it->second;
@@ -153,14 +165,15 @@ class Draft {
 
  private:
   void keep_facts(ir::StmtId from, ir::StmtId to);
-
-  std::unordered_set<std::string> names_;
-  std::unordered_map<std::string, uint32_t> next_suffix_;
-  std::unordered_set<uint16_t> tags_;
-
- private:
   [[nodiscard]] Level result_level(ir::FnId id) const;
 
+  // Names and tags that are taken.
+  struct Taken {
+    std::unordered_set<std::string> names;
+    std::unordered_map<std::string, uint32_t> next_suffix;
+    std::unordered_set<uint16_t> tags;
+  };
+  Taken taken_;
   // By buffer parameter, while the level of a call is found: what it stands for.
   mutable std::map<uint32_t, Level> bound_;
 };

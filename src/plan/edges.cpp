@@ -11,12 +11,12 @@ namespace vyre::plan {
 using namespace ir;
 
 Edges::Edges(Draft& d, const Tree& tree, const CutPoints& cuts, const PlanOptions& options,
-             const Homes& homes, const HiddenBuffers& hidden)
+             const Storage& storage, const HiddenBuffers& hidden)
     : d_(d),
       tree_(tree),
       cuts_(cuts),
       options_(options),
-      homes_(homes),
+      storage_(storage),
       h_(hidden),
       locals_(static_cast<uint32_t>(d.p.locals.size())) {}
 
@@ -25,14 +25,14 @@ void Edges::begin(const Piece& piece) {
   uses_lane_ = uses_group_ = false;
   declared_.clear();
   early_.clear();
-  swaps_frame_ = writes(homes_.frame);
-  swaps_group_frame_ = writes(homes_.group_frame);
+  swaps_frame_ = writes(storage_.frame);
+  swaps_group_frame_ = writes(storage_.group_frame);
 }
 
-bool Edges::writes(const std::map<uint32_t, uint32_t>& homes) const {
-  return std::ranges::any_of(homes, [&](const auto& home) {
-    return piece_->live_out.contains(home.first) && piece_->defined.contains(home.first) &&
-           !tree_.recomputed[home.first];
+bool Edges::writes(const std::map<uint32_t, uint32_t>& kept) const {
+  return std::ranges::any_of(kept, [&](const auto& value) {
+    return piece_->live_out.contains(value.first) && piece_->defined.contains(value.first) &&
+           !tree_.recomputed[value.first];
   });
 }
 
@@ -80,11 +80,11 @@ Edges::Place Edges::word_place(LocalId local, LocalId k, uint32_t w, bool next) 
         words == 1 ? d_.ref(k) : d_.binary(BinaryOp::Mul, d_.ref(k), d_.number(words));
     return d_.binary(BinaryOp::Add, scaled, d_.number(first + w));
   };
-  if (const auto home = homes_.frame.find(local.value); home != homes_.frame.end())
+  if (const auto home = storage_.frame.find(local.value); home != storage_.frame.end())
     return {next ? h_.next_frame : h_.frame, with_element(home->second)};
-  const uint32_t row = homes_.group_frame.at(local.value);
+  const uint32_t row = storage_.group_frame.at(local.value);
   const BufferId buffer = next ? h_.next_group_frame[row] : h_.group_frame[row];
-  const uint32_t count = homes_.group_rows[row];
+  const uint32_t count = storage_.group_rows[row];
   if (count == 1) return {buffer, group()};
   const Type type = options_.wide_index ? Type::U64 : Type::U32;
   return {buffer,
@@ -143,8 +143,8 @@ void Edges::find_mentioned() {
 bool Edges::needs(uint32_t i) const {
   if (mentioned_set_.contains(i)) return true;
   if (tree_.recomputed[i] || !piece_->live_out.contains(i)) return false;
-  return (swaps_frame_ && homes_.frame.contains(i)) ||
-         (swaps_group_frame_ && homes_.group_frame.contains(i));
+  return (swaps_frame_ && storage_.frame.contains(i)) ||
+         (swaps_group_frame_ && storage_.group_frame.contains(i));
 }
 
 void Edges::restore(StmtList& out) {
@@ -173,7 +173,7 @@ void Edges::restore(LocalId local, StmtList& out) {
   }
   const bool array = d_.c.array_counts[i] != 0;
   if (array) out.push_back(d_.stmt(DeclareArray{local}, d_.p.loc(local)));
-  if (const auto slot = homes_.slot.find(i); slot != homes_.slot.end()) {
+  if (const auto slot = storage_.slot.find(i); slot != storage_.slot.end()) {
     const Memory memory = Memory::of(h_.slots[slot->second]);
     if (array)
       out.push_back(d_.over_array(local, [&](LocalId k) {
@@ -229,12 +229,12 @@ void Edges::save(const LiveSet& values, StmtList& out) {
   values.for_each([&](uint32_t i) {
     if (i >= locals_ || tree_.recomputed[i]) return;
     const LocalId local{i};
-    if (const auto slot = homes_.slot.find(i); slot != homes_.slot.end()) {
+    if (const auto slot = storage_.slot.find(i); slot != storage_.slot.end()) {
       // What this piece does not change is in its slot already.
       if (piece_->defined.contains(i)) save_to_slot(local, h_.slots[slot->second], dropped, out);
       return;
     }
-    if (!(homes_.frame.contains(i) ? swaps_frame_ : swaps_group_frame_)) return;
+    if (!(storage_.frame.contains(i) ? swaps_frame_ : swaps_group_frame_)) return;
     StmtList stores;
     if (d_.c.array_counts[i] != 0)
       stores.push_back(d_.over_array(local, [&](LocalId k) {
@@ -244,7 +244,7 @@ void Edges::save(const LiveSet& values, StmtList& out) {
       }));
     else
       store_words(local, {}, stores);
-    if (mutated(Mutation::FrameByFirstLane) && homes_.frame.contains(i))
+    if (mutated(Mutation::FrameByFirstLane) && storage_.frame.contains(i))
       stores = {d_.when(d_.binary(BinaryOp::Eq, lane(), d_.number(0)), stores)};
     out.insert(out.end(), stores.begin(), stores.end());
   });
@@ -265,7 +265,7 @@ void Edges::save_to_slot(LocalId local, BufferId slot, uint32_t& dropped, StmtLi
 
 void Edges::carry_group_frame(StmtList& out) {
   StmtList copies;
-  for (const auto& home : homes_.group_frame) {
+  for (const auto& home : storage_.group_frame) {
     const uint32_t i = home.first;
     const LocalId local{i};
     const auto copy = [&](LocalId k, StmtList& list) {

@@ -14,7 +14,7 @@ namespace vyre::plan {
 // The hidden buffers of a plan in its Draft.
 struct HiddenBuffers {
   ir::BufferId frame, next_frame;
-  std::vector<ir::BufferId> group_frame, next_group_frame;  // by row of Homes::group_rows
+  std::vector<ir::BufferId> group_frame, next_group_frame;  // by row of Storage::group_rows
   std::vector<ir::BufferId> slots;
   ir::BufferId mask, control, fixpoint, report_value, report_site;
   std::map<uint32_t, uint32_t> shared;  // by BufferId: row of Plan::hidden
@@ -23,7 +23,7 @@ struct HiddenBuffers {
 class Edges {
  public:
   Edges(Draft& d, const Tree& tree, const CutPoints& cuts, const PlanOptions& options,
-        const Homes& homes, const HiddenBuffers& hidden);
+        const Storage& storage, const HiddenBuffers& hidden);
 
   // What follows is about this piece.
   void begin(const Piece& piece);
@@ -58,7 +58,7 @@ class Edges {
   void store_words(ir::LocalId local, ir::LocalId k, StmtList& out);
   ir::ExprId slot_index(ir::LocalId k);
 
-  [[nodiscard]] bool writes(const std::map<uint32_t, uint32_t>& homes) const;
+  [[nodiscard]] bool writes(const std::map<uint32_t, uint32_t>& kept) const;
   [[nodiscard]] bool needs(uint32_t i) const;  // the local of that number
   void find_mentioned();
   void restore(ir::LocalId local, StmtList& out);
@@ -70,7 +70,7 @@ class Edges {
   const Tree& tree_;
   const CutPoints& cuts_;
   const PlanOptions& options_;
-  const Homes& homes_;
+  const Storage& storage_;
   const HiddenBuffers& h_;
   const uint32_t locals_;  // before any segment added its own
 

@@ -152,7 +152,7 @@ class ModeFinder {
 
 class Tracker : private Hoister {
  public:
-  Tracker(Draft& d, const std::function<StmtId(uint32_t)>& mark) : Hoister(d), mark_(mark) {}
+  Tracker(Draft& d, const MarkChanged& mark) : Hoister(d), mark_(mark) {}
 
   void run() {
     StmtList body;
@@ -226,7 +226,7 @@ class Tracker : private Hoister {
 
   void mark_changed(ExprId changed, const std::vector<uint32_t>& rows, StmtList& out) {
     StmtList marks;
-    for (const uint32_t row : rows) marks.push_back(mark_(row));
+    for (const uint32_t row : rows) marks.push_back(mark_(d_, row));
     if (mutated(Mutation::TrackInnermostOnly)) marks = {marks.back()};
     out.push_back(d_.when(changed, marks));
   }
@@ -262,18 +262,47 @@ class Tracker : private Hoister {
     mark_changed(changed, marks(store->memory, FixpointMode::TrackedStore), out);
   }
 
-  const std::function<StmtId(uint32_t)>& mark_;
+  const MarkChanged& mark_;
   std::vector<uint32_t> around_;
 };
 
 }  // namespace
 
-void find_fixpoint_modes(Draft& d, bool checked) {
-  ModeFinder(d, checked).run();
+// A fixpoint that may be asked for 0 passes stops all lanes before it starts.
+Draft guard_zero_passes(Draft d) {
+  const auto guard = [&](const auto& self, Block block) -> StmtList {
+    const auto given = d.p.items(block);
+    StmtList out;
+    for (const StmtId id : StmtList(given.begin(), given.end())) {
+      const Stmt s = d.p[id];
+      StmtId own = d.map_blocks(id, [&](Block b) { return self(self, b); });
+      if (const auto* fixpoint = std::get_if<Fixpoint>(&s)) {
+        const auto constant = check::evaluate_constant(d.c, fixpoint->max_passes);
+        if (!constant || constant->bits == 0) {
+          if (!d.zero_passes_tag) d.zero_passes_tag = d.fresh_tag();
+          const LocalId most = d.capture(fixpoint->max_passes, "most", Level::Grid, out);
+          const StmtId trap =
+              d.stmt(Trap{*d.zero_passes_tag, d.number(0)}, d.p.loc(id), Level::Grid);
+          out.push_back(d.when(d.binary(BinaryOp::Eq, d.ref(most), d.number(0)), {trap}));
+          own = d.with_operands(own, {d.ref(most)});
+        }
+      }
+      out.push_back(own);
+    }
+    return out;
+  };
+  d.p.body = d.block(guard(guard, d.p.body));
+  return d;
 }
 
-void track_writes(Draft& d, const std::function<StmtId(uint32_t)>& mark) {
+Draft find_fixpoint_modes(Draft d, bool checked) {
+  ModeFinder(d, checked).run();
+  return d;
+}
+
+Draft track_writes(Draft d, const MarkChanged& mark) {
   Tracker(d, mark).run();
+  return d;
 }
 
 }  // namespace vyre::plan

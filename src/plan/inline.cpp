@@ -223,8 +223,9 @@ class Inliner : private Hoister {
 
 }  // namespace
 
-void inline_calls(Draft& d, const Inlined& also) {
+Draft inline_calls(Draft d, const Inlined& also) {
   Inliner(d, also).run();
+  return d;
 }
 
 }  // namespace vyre::plan

@@ -286,10 +286,9 @@ region main {
   resume(3);
 }
 )");
-  const auto d = draft_of(kSource);
-  inline_calls(*d, {});
-  ASSERT_EQ(d->source_tags.size(), 2U);
-  for (const auto& [own, source] : d->source_tags) EXPECT_EQ(source, 1U);
+  const Draft d = inline_calls(draft_of(kSource), {});
+  ASSERT_EQ(d.source_tags.size(), 2U);
+  for (const auto& [own, source] : d.source_tags) EXPECT_EQ(source, 1U);
 }
 
 TEST(Inline, CallsInsideFunctions) {

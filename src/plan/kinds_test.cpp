@@ -74,22 +74,22 @@ constexpr std::array<Expectation, std::variant_size_v<Expr>> kKinds = {{
 }};
 
 TEST(Kinds, LevelAndStability) {
-  const auto d = draft_of(kSource);
-  const auto ids = add_kinds(*d, std::make_index_sequence<std::variant_size_v<Expr>>());
+  Draft d = draft_of(kSource);
+  const auto ids = add_kinds(d, std::make_index_sequence<std::variant_size_v<Expr>>());
   for (size_t i = 0; i < ids.size(); ++i) {
-    EXPECT_EQ(d->level_of(ids[i]), kKinds[i].level) << kKinds[i].kind;
-    EXPECT_EQ(is_stable(*d, ids[i]), kKinds[i].stable) << kKinds[i].kind;
+    EXPECT_EQ(d.level_of(ids[i]), kKinds[i].level) << kKinds[i].kind;
+    EXPECT_EQ(is_stable(d, ids[i]), kKinds[i].stable) << kKinds[i].kind;
   }
 }
 
 // Decides for Folder::is_uniform and Folder::reads_once.
 TEST(Kinds, SameInAllVirtualWorkgroups) {
-  const auto d = draft_of(kSource);
-  const auto ids = add_kinds(*d, std::make_index_sequence<std::variant_size_v<Expr>>());
+  Draft d = draft_of(kSource);
+  const auto ids = add_kinds(d, std::make_index_sequence<std::variant_size_v<Expr>>());
   for (size_t i = 0; i < ids.size(); ++i) {
     const auto same = [&](bool named) {
       return is_same_in_workgroups(
-          d->p, d->p[ids[i]], [&](LocalId) { return named; }, [&](Memory) { return named; },
+          d.p, d.p[ids[i]], [&](LocalId) { return named; }, [&](Memory) { return named; },
           [&] { return named; });
     };
     EXPECT_EQ(same(true), kKinds[i].same) << kKinds[i].kind;
@@ -111,18 +111,18 @@ TEST(Kinds, BuiltinsInVirtualWorkgroups) {
 
 // In checked mode a second evaluation of any access might report a second fault.
 TEST(Kinds, AccessesAreNotStableWhenChecked) {
-  const auto d = draft_of(R"(program p {
+  Draft d = draft_of(R"(program p {
     workgroup 4; in a : u32[]; out b : u32[8]; const t : u32[] = { 1, 2 };
     b[gid.x] = a[0] + t[1];
   })");
   const auto stable_loads = [&] {
     size_t count = 0;
-    for (uint32_t i = 0; i < d->p.exprs.size(); ++i)
-      count += std::holds_alternative<Load>(d->p.exprs[i]) && is_stable(*d, ExprId{i}) ? 1 : 0;
+    for (uint32_t i = 0; i < d.p.exprs.size(); ++i)
+      count += std::holds_alternative<Load>(d.p.exprs[i]) && is_stable(d, ExprId{i}) ? 1 : 0;
     return count;
   };
   EXPECT_EQ(stable_loads(), 2U);
-  d->checked = true;
+  d.checked = true;
   EXPECT_EQ(stable_loads(), 0U);
 }
 

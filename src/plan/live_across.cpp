@@ -59,7 +59,7 @@ std::string obstacle(const Draft& d, const Tree& tree, ExprId value) {
 }  // namespace
 
 std::vector<LiveAcross> describe_live_across(const Draft& d, const Tree& tree, const Piece& piece,
-                                             const Homes& homes, bool swaps_frame,
+                                             const Storage& storage, bool swaps_frame,
                                              bool swaps_group_frame) {
   std::vector<LiveAcross> list;
   piece.live_out.for_each([&](uint32_t i) {
@@ -78,13 +78,13 @@ std::vector<LiveAcross> describe_live_across(const Draft& d, const Tree& tree, c
       return;
     }
     bool written = piece.defined.contains(i);
-    if (const auto slot = homes.slot.find(i); slot != homes.slot.end()) {
+    if (const auto slot = storage.slot.find(i); slot != storage.slot.end()) {
       crossing.where = fmt::format("slot {}", slot->second);
-    } else if (const auto word = homes.frame.find(i); word != homes.frame.end()) {
+    } else if (const auto word = storage.frame.find(i); word != storage.frame.end()) {
       crossing.where = fmt::format("frame word {}", word->second);
       written = swaps_frame;
     } else {
-      crossing.where = fmt::format("workgroup frame {}", homes.group_frame.at(i));
+      crossing.where = fmt::format("workgroup frame {}", storage.group_frame.at(i));
       written = swaps_group_frame;
     }
     crossing.how = written ? LiveAcross::How::Saved : LiveAcross::How::Kept;

@@ -7,7 +7,7 @@
 namespace vyre::plan {
 
 std::vector<LiveAcross> describe_live_across(const Draft& d, const Tree& tree, const Piece& piece,
-                                             const Homes& homes, bool swaps_frame,
+                                             const Storage& storage, bool swaps_frame,
                                              bool swaps_group_frame);
 
 }  // namespace vyre::plan

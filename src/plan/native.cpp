@@ -15,7 +15,7 @@ namespace vyre::plan {
 
 using namespace ir;
 
-NativeState prepare_native(Draft& d, BufferId control) {
+NativeState prepare_native(Draft& d, const CutPoints& cuts, BufferId control) {
   NativeState native;
   native.control = control;
   Hidden hidden;
@@ -39,6 +39,8 @@ NativeState prepare_native(Draft& d, BufferId control) {
   for (const LocalId l : {native.live, native.round, native.phase_round, native.group_round,
                           native.passes, native.converged})
     d.ambient.insert(l.value);
+  native.inside.resize(d.fixpoints.size());
+  for (const auto& [id, row] : d.fixpoint_rows) native.inside[row] = !cuts.is_cut(d, StmtId{id});
   return native;
 }
 
@@ -101,8 +103,9 @@ class EffectHoister : private Hoister {
 
 }  // namespace
 
-void separate_effects(Draft& d) {
+Draft separate_effects(Draft d) {
   EffectHoister(d).run();
+  return d;
 }
 
 NativeSegment::NativeSegment(Draft& d, const NativeState& native, BufferId fixpoint_result,
@@ -427,8 +430,7 @@ LocalId NativeSegment::group_vote(StmtList& out, const std::vector<LocalId>& loc
   return alive;
 }
 
-LocalId NativeSegment::finish(StmtList& body, const StmtList& epilogue) {
-  body = lower_fixpoints(body);
+LocalId NativeSegment::lower_ended_lanes(StmtList& body, const StmtList& epilogue) {
   if (!ends_lanes_) {
     body.insert(body.end(), epilogue.begin(), epilogue.end());
     return {};

@@ -6,8 +6,9 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 
-#include "plan/draft.hpp"
+#include "plan/passes.hpp"
 
 namespace vyre::plan {
 
@@ -30,14 +31,15 @@ struct NativeState {
   ir::BufferId meeting, control;
   MeetingWords words;
   std::vector<ir::LocalId> rounds;  // by fixpoint: the round of its changed words
+  std::vector<bool> inside;         // by fixpoint: whether it stays in a launch
   ir::LocalId live, round, phase_round, group_round, passes, converged;
 };
-NativeState prepare_native(Draft& d, ir::BufferId control);
+NativeState prepare_native(Draft& d, const CutPoints& cuts, ir::BufferId control);
 // `changed` for a fixpoint that stays in the launch.
 ir::StmtId mark_changed(Draft& d, const NativeState& native, uint32_t row);
 // Takes loads with barriers out of larger expressions, and effects out of the arguments of calls:
 // a uniform expression can then be evaluated by lanes that have ended.
-void separate_effects(Draft& d);
+Draft separate_effects(Draft d);
 
 class NativeSegment {
  public:
@@ -54,15 +56,14 @@ class NativeSegment {
   void stop(StmtList& out);
   // A `return` of all lanes at once.
   ir::StmtId leave_together();
-  // Lowers the body and appends the epilogue, for live lanes. Gives the local that says who they
-  // are.
-  ir::LocalId finish(StmtList& body, const StmtList& epilogue);
+  StmtList lower_fixpoints(std::span<const ir::StmtId> given);
+  // Appends the epilogue, for live lanes. Gives the local that says who they are.
+  ir::LocalId lower_ended_lanes(StmtList& body, const StmtList& epilogue);
 
  private:
   class EndedLanes;
 
   // ---- fixpoints
-  StmtList lower_fixpoints(std::span<const ir::StmtId> given);
   void lower_fixpoint(ir::StmtId id, StmtList& out);
   ir::StmtId over_buffer(ir::BufferId buffer, const std::function<StmtList(ir::LocalId)>& each);
 

@@ -286,8 +286,9 @@ class Normaliser : private Hoister {
 
 }  // namespace
 
-void normalise(Draft& d, const CutPoints& cuts) {
+Draft normalise(Draft d, const CutPoints& cuts) {
   Normaliser(d, cuts).run();
+  return d;
 }
 
 }  // namespace vyre::plan

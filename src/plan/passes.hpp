@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of the planner in the order in which they run. Each takes a Draft that satisfies what
-// the ones before it promise.
+// The passes over the program as a whole. Each takes a Draft that satisfies what the ones before it
+// promise and returns the next one; lower.cpp says in which order they run and why.
 #pragma once
 
 #include <functional>
@@ -17,16 +17,21 @@ struct Inlined {
   bool effects = false;
   bool ids = false;
 };
-void inline_calls(Draft& d, const Inlined& also);
+Draft inline_calls(Draft d, const Inlined& also);
+
+// Promise: a fixpoint whose passes may be 0 stands behind a trap with the tag
+// Draft::zero_passes_tag, which all live lanes take if they are.
+Draft guard_zero_passes(Draft d);
 
 // Loads of other types hide bits: a store can change them without the loaded value changing.
 bool loads_all_bits(ir::Type element);
 // Decides for every buffer of every fixpoint how a change is noticed: Draft::fixpoints.
 // In checked mode extra accesses would be reported before those of the source.
-void find_fixpoint_modes(Draft& d, bool checked);
+Draft find_fixpoint_modes(Draft d, bool checked);
 // Promise: every write to a tracked buffer is followed by `mark(fixpoint)` if it changed something,
-// for each fixpoint around it that tracks the buffer. `tracks(row)`: whether it does for this one.
-void track_writes(Draft& d, const std::function<ir::StmtId(uint32_t)>& mark);
+// for each fixpoint around it that tracks the buffer. `mark` adds the statement to the draft.
+using MarkChanged = std::function<ir::StmtId(Draft&, uint32_t)>;
+Draft track_writes(Draft d, const MarkChanged& mark);
 
 // Where a program is cut.
 struct CutPoints {
@@ -42,6 +47,6 @@ struct CutPoints {
 // Promise: loads with barriers of the scope are the whole value of a `let`; conditions of ifs and
 // loops with a cut inside are locals (Draft::branch_words, loop_forms), as is the most passes of a
 // fixpoint; such loops have no `break` but the one at the end of their condition.
-void normalise(Draft& d, const CutPoints& cuts);
+Draft normalise(Draft d, const CutPoints& cuts);
 
 }  // namespace vyre::plan

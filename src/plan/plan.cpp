@@ -5,8 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/properties.hpp"
-#include "plan/segments.hpp"
+#include "plan/lower.hpp"
 
 namespace vyre::plan {
 
@@ -91,53 +90,6 @@ Plan whole_plan(const check::CheckedProgram& checked) {
 
 namespace {
 
-// Places at which the source meets over the grid; a load and a fixpoint have two each.
-uint32_t count_barriers(const Draft& d) {
-  uint32_t count = 0;
-  for (const StmtId top : d.p.items(d.p.body)) {
-    for_each_stmt(d.p, top, [&](StmtId s) {
-      if (properties_of(d.p[s]).synchronises == Scope::Grid)
-        count += std::holds_alternative<Fixpoint>(d.p[s]) ? 2 : 1;
-    });
-    for_each_expr_below(d.p, top, [&](ExprId e) {
-      count += properties_of(d.p[e]).synchronises == Scope::Grid ? 2 : 0;
-    });
-  }
-  return count;
-}
-
-// A fixpoint that may be asked for 0 passes stops all lanes before it starts.
-void guard_zero_passes(Draft& d) {
-  const auto guard = [&](const auto& self, Block block) -> StmtList {
-    const auto given = d.p.items(block);
-    StmtList out;
-    for (const StmtId id : StmtList(given.begin(), given.end())) {
-      const Stmt s = d.p[id];
-      StmtId own = d.map_blocks(id, [&](Block b) { return self(self, b); });
-      if (const auto* fixpoint = std::get_if<Fixpoint>(&s)) {
-        const auto constant = check::evaluate_constant(d.c, fixpoint->max_passes);
-        if (!constant || constant->bits == 0) {
-          if (!d.zero_passes_tag) d.zero_passes_tag = d.fresh_tag();
-          const LocalId most = d.capture(fixpoint->max_passes, "most", Level::Grid, out);
-          const StmtId trap =
-              d.stmt(Trap{*d.zero_passes_tag, d.number(0)}, d.p.loc(id), Level::Grid);
-          out.push_back(d.when(d.binary(BinaryOp::Eq, d.ref(most), d.number(0)), {trap}));
-          own = d.with_operands(own, {d.ref(most)});
-        }
-      }
-      out.push_back(own);
-    }
-    return out;
-  };
-  d.p.body = d.block(guard(guard, d.p.body));
-}
-
-// Workgroups of another size, as the caller wants it.
-void set_workgroup(Draft& d, const check::Axes& workgroup) {
-  d.c.workgroup = workgroup;
-  d.c.workgroup_axes = workgroup[2] != 1 ? 3 : workgroup[1] != 1 ? 2 : 1;
-}
-
 Error too_large(size_t segments) {
   return {.code = ErrorCode::LimitExceeded,
           .message = fmt::format(
@@ -163,105 +115,44 @@ Error unsupported_checked() {
 
 }  // namespace
 
-namespace {
-
-// `folded`: of the persistent route. NotFolded: it cannot be.
-enum class Refusal : uint8_t { TooLarge, NotFolded };
-std::expected<Plan, std::pair<Refusal, size_t>> plan_of(const check::CheckedProgram& checked,
-                                                        const PlanOptions& options, bool folded) {
-  const bool native = options.variant.route == Route::Native || folded;
-  Draft d(checked);
-  d.checked = options.checked;
-  if (options.workgroup) set_workgroup(d, *options.workgroup);
-
-  const bool fixpoints = std::ranges::any_of(
-      d.p.stmts, [](const Stmt& s) { return std::holds_alternative<Fixpoint>(s); });
-  inline_calls(d, {.effects = native || fixpoints, .ids = folded});
-  guard_zero_passes(d);
-  find_fixpoint_modes(d, options.checked);
-  const CutPoints cuts{Scope::Grid, native};
-
-  Plan plan;
-  plan.route = options.variant.route;
-  plan.wide_index = options.wide_index;
-  plan.control.fixpoints = static_cast<uint32_t>(d.fixpoints.size());
-  Hidden control_words;
-  control_words.kind = Hidden::Kind::Control;
-  control_words.name = "control";
-  const BufferId control = d.add_hidden(std::move(control_words));
-  std::optional<NativeState> state;
-  std::vector<bool> inside(d.fixpoints.size());  // stays in a launch
-  if (native) {
-    state = prepare_native(d, control);
-    for (const auto& [id, row] : d.fixpoint_rows) inside[row] = !cuts.is_cut(d, StmtId{id});
-    separate_effects(d);
-  }
-  track_writes(d, [&](uint32_t row) {
-    if (inside[row]) return mark_changed(d, *state, row);
-    return d.atomic(AtomicOp::Store, Memory::of(control), d.number(plan.control.changed(row)),
-                    d.number(1));
-  });
-  plan.barriers = count_barriers(d);
-  normalise(d, cuts);
-  Tree tree = cut(d, cuts);
-  if (!fits_analysis(d, tree))
-    return std::unexpected(std::pair(Refusal::TooLarge, tree.pieces.size()));
-  analyse(d, tree, options.checked);
-  switch (make_segments(d, tree, cuts, options, control, state ? &*state : nullptr, plan)) {
-    case Made::All: return plan;
-    case Made::NotFolded: return std::unexpected(std::pair(Refusal::NotFolded, size_t{0}));
-    case Made::TooLarge: break;
-  }
-  return std::unexpected(std::pair(Refusal::TooLarge, plan.segments.size()));
+Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& options) {
+  return make_plan(checked, options, {});
 }
 
-}  // namespace
-
-Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& options) {
+Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& options,
+                       const Observer& observer) {
   if (!checked.has_grid_barrier && !options.workgroup)
     return whole_program(checked, options.variant.route);
-  if (options.variant.route == Route::Native && options.checked)
-    return std::unexpected(unsupported_checked());
-  const bool persistent = options.variant.route == Route::Persistent;
-  auto plan = plan_of(checked, options, persistent && !options.checked);
+  const Route route = options.variant.route;
+  if (route == Route::Native && options.checked) return std::unexpected(unsupported_checked());
   std::string not_persistent;
-  if (persistent && options.checked)
+  auto target = route == Route::Native ? Target::Native : Target::Split;
+  if (route == Route::Persistent && options.checked)
     not_persistent =
         "checked mode stops lanes in the middle of a statement, so their state is saved at "
         "barriers";
-  if (!plan && plan.error().first == Refusal::NotFolded) {
+  else if (route == Route::Persistent)
+    target = Target::Persistent;
+  auto plan = lower(checked, options, target, observer);
+  if (!plan && plan.error().refusal == Refusal::NotPersistent) {
     not_persistent =
         "the program cannot be made persistent (asynchronous copies, subgroup operations beside "
         "lanes that have ended, and shared memory that is handed over at a resume keep it from "
         "that)";
-    plan = plan_of(checked, options, false);
+    plan = lower(checked, options, Target::Split, observer);
   }
-  if (!plan) return std::unexpected(too_large(plan.error().second));
+  if (!plan) return std::unexpected(too_large(plan.error().segments));
   if (!not_persistent.empty()) plan->route = Route::Resident;
   plan->not_persistent = std::move(not_persistent);
   return std::move(*plan);
 }
 
 Result<Plan> cut_workgroup(const check::CheckedProgram& checked, bool accesses_end_lanes) {
-  Draft d(checked);
-  d.checked = accesses_end_lanes;
-  const CutPoints cuts{Scope::Workgroup, false};
-  Plan plan;
-  plan.scope = Scope::Workgroup;
-  inline_calls(d, {});
-  Hidden control_words;
-  control_words.kind = Hidden::Kind::Control;
-  control_words.name = "control";
-  const BufferId control = d.add_hidden(std::move(control_words));
-  normalise(d, cuts);
-  Tree tree = cut(d, cuts);
-  if (!fits_analysis(d, tree)) return std::unexpected(too_large(tree.pieces.size()));
-  analyse(d, tree, accesses_end_lanes);
   PlanOptions options;
   options.checked = accesses_end_lanes;
-  if (make_segments(d, tree, cuts, options, control, nullptr, plan) != Made::All)
-    return std::unexpected(too_large(plan.segments.size()));
-  return plan;
+  auto plan = lower(checked, options, Target::Phases);
+  if (!plan) return std::unexpected(too_large(plan.error().segments));
+  return std::move(*plan);
 }
 
 }  // namespace vyre::plan

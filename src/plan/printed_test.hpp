@@ -3,7 +3,6 @@
 // program against what it should be. A program that does not check fails the test.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -13,7 +12,7 @@ namespace vyre::plan {
 
 // A program as it enters the planner.
 check::CheckedProgram checked_text(std::string_view source);
-std::unique_ptr<Draft> draft_of(std::string_view source);
+Draft draft_of(std::string_view source);
 
 // The statements of a Draft as text::print() writes them, without declarations and functions.
 std::string body_of(const Draft& d);
@@ -30,7 +29,7 @@ std::string normalised(std::string_view source, ir::Scope scope = ir::Scope::Gri
 // The tree with its pieces: their statements, whether a phase ends, what lives at their edges.
 std::string tree_of(std::string_view source, ir::Scope scope = ir::Scope::Grid);
 // What lives across edges, with the place where it is kept.
-std::string homes_of(std::string_view source, ir::Scope scope = ir::Scope::Grid);
+std::string storage_of(std::string_view source, ir::Scope scope = ir::Scope::Grid);
 
 // ---- plans
 // The steps, hidden memory, and every segment with what the host does at its edges.

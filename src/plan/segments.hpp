@@ -2,19 +2,74 @@
 // From the pieces of a cut to segments: programs with hidden buffers, and the steps that run them.
 #pragma once
 
-#include "plan/edges.hpp"
-#include "plan/native.hpp"
+#include "plan/fold.hpp"
+#include "plan/lowering.hpp"
 
 namespace vyre::plan {
 
-enum class Made : uint8_t {
-  All,
-  TooLarge,   // for any memory
-  NotFolded,  // persistent route: what has to be folded cannot be
+// Whether an expression is the result of the last fixpoint, which the host or a launch keeps.
+bool asks_fixpoint(const Draft& d, const CutPoints& cuts, ir::ExprId e);
+// Whether a segment stores shared memory at its end, and loads it at its start.
+bool saves(const Tree& tree, const Piece& piece, ir::BufferId shared);
+bool restores(const Tree& tree, const Piece& piece, ir::BufferId shared);
+
+// ---- passes over the tree
+
+// Buffers for all that the storage and the statements of the pieces need.
+Lowering declare_hidden(Lowering l);
+// Needs all segments: the steps, and what the host knows of fixpoints and hidden buffers.
+Lowering make_steps(Lowering l);
+
+// ---- passes over one segment
+
+// A segment on its way: statements of the draft, which run in this order.
+struct SegmentBody {
+  const Piece* piece = nullptr;
+  StmtList carried, prologue, body, epilogue;
+  ir::LocalId live = {};  // see Segment::live
+  uint32_t workgroups_per_block = 0;
+  uint32_t unrolled_iterations = 0;
+
+  [[nodiscard]] StmtList all() const;
 };
-// Fills steps, segments, hidden buffers and everything else of a plan but scope and route.
-// `control`: the buffer of the control words. `native`: of a route with barriers inside launches.
-Made make_segments(Draft& d, Tree& tree, const CutPoints& cuts, const PlanOptions& options,
-                   ir::BufferId control, const NativeState* native, Plan& plan);
+
+// The passes in their order, for one segment after the other: each returns the next body, and the
+// last one leaves a segment in the plan.
+class SegmentMaker {
+ public:
+  explicit SegmentMaker(Lowering& l);
+
+  SegmentBody save_and_restore(SegmentBody s);
+  SegmentBody lower_fixpoints(SegmentBody s);
+  SegmentBody lower_ended_lanes(SegmentBody s);
+  SegmentBody number_lanes(SegmentBody s);
+  SegmentBody make_persistent(SegmentBody s);
+  SegmentBody extract(SegmentBody s);
+
+ private:
+  void begin_native(StmtList& prologue);
+  StmtList wrap_regions();
+  StmtList wrap_region(uint32_t region, size_t& next);
+  [[nodiscard]] bool asks_fixpoint(ir::ExprId e) const;
+  [[nodiscard]] bool needs_rewriting(ir::StmtId id) const;
+  ir::ExprId rewrite(ir::ExprId id);
+  void rewrite(ir::StmtId id, StmtList& out);
+  void rewrite_trap(ir::StmtId id, const ir::Trap& trap, ir::ExprId value, StmtList& out);
+
+  Lowering& l_;
+  Draft& d_;
+  const Tree& tree_;
+  const CutPoints& cuts_;
+  const PlanOptions& options_;
+  const HiddenBuffers& h_;
+  Plan& plan_;
+  Edges edges_;
+  FoldMemory fold_memory_;
+  size_t nodes_ = 0;
+
+  // Of the segment at hand.
+  const Piece* piece_ = nullptr;
+  std::optional<NativeSegment> native_;
+};
 
 }  // namespace vyre::plan

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan as a story: every pass of every route in the order in which it runs, and why. A pass
+// takes a value and returns the next one; dumps hook in at run_passes().
+#include "plan/lower.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "ir/properties.hpp"
+#include "plan/passes.hpp"
+
+namespace vyre::plan {
+
+using namespace ir;
+
+namespace {
+
+// ---- which targets a pass is for
+
+struct Targets {
+  uint8_t bits = 0;
+  [[nodiscard]] constexpr bool contains(Target t) const {
+    return (bits >> static_cast<unsigned>(t) & 1) != 0;
+  }
+};
+constexpr Targets of(std::initializer_list<Target> list) {
+  Targets targets;
+  for (const Target t : list)
+    targets.bits = static_cast<uint8_t>(targets.bits | 1U << static_cast<unsigned>(t));
+  return targets;
+}
+using enum Target;
+constexpr Targets kAll = of({Split, Native, Persistent, Phases});
+constexpr Targets kGrid = of({Split, Native, Persistent});
+constexpr Targets kInLaunch = of({Native, Persistent});
+constexpr Targets kPersistent = of({Persistent});
+
+// ---- passes over the program, up to the segments
+
+// Places at which the source synchronises the grid; a load and a fixpoint have two each.
+uint32_t count_barriers(const Draft& d) {
+  uint32_t count = 0;
+  for (const StmtId top : d.p.items(d.p.body)) {
+    for_each_stmt(d.p, top, [&](StmtId s) {
+      if (properties_of(d.p[s]).synchronises == Scope::Grid)
+        count += std::holds_alternative<Fixpoint>(d.p[s]) ? 2 : 1;
+    });
+    for_each_expr_below(d.p, top, [&](ExprId e) {
+      count += properties_of(d.p[e]).synchronises == Scope::Grid ? 2 : 0;
+    });
+  }
+  return count;
+}
+
+Lowering inline_all_calls(Lowering l) {
+  const bool fixpoints = std::ranges::any_of(
+      l.d.p.stmts, [](const Stmt& s) { return std::holds_alternative<Fixpoint>(s); });
+  const bool grid = l.cuts.scope == Scope::Grid;
+  l.d = inline_calls(std::move(l.d), {.effects = grid && (l.stays_in_launch() || fixpoints),
+                                      .ids = l.target == Persistent});
+  if (grid) l.plan.barriers = count_barriers(l.d);
+  return l;
+}
+
+Lowering declare_control(Lowering l) {
+  l.plan.control.fixpoints = static_cast<uint32_t>(l.d.fixpoints.size());
+  Hidden words;
+  words.kind = Hidden::Kind::Control;
+  words.name = "control";
+  l.control = l.d.add_hidden(std::move(words));
+  return l;
+}
+
+Lowering track_all_writes(Lowering l) {
+  const auto mark = [&](Draft& d, uint32_t row) {
+    if (l.native && l.native->inside[row]) return mark_changed(d, *l.native, row);
+    return d.atomic(AtomicOp::Store, Memory::of(l.control), d.number(l.plan.control.changed(row)),
+                    d.number(1));
+  };
+  l.d = track_writes(std::move(l.d), mark);
+  return l;
+}
+
+Lowering cut_program(Lowering l) {
+  l.tree = cut(l.d, l.cuts);
+  if (!fits_analysis(l.d, l.tree)) l.refusal = Refusal::TooLarge;
+  return l;
+}
+
+struct ProgramPass {
+  PassInfo info;
+  Targets targets;
+  Lowering (*run)(Lowering);
+};
+constexpr auto kBeforeSegments = std::to_array<ProgramPass>({
+    {{"inline-calls", "every barrier, trap and resume stands in the one body that is cut"},
+     kAll,
+     inline_all_calls},
+    {{"guard-zero-passes", "a fixpoint of at most 0 passes stops all lanes before it starts"},
+     kGrid,
+     [](Lowering l) {
+       l.d = guard_zero_passes(std::move(l.d));
+       return l;
+     }},
+    {{"find-fixpoint-modes",
+      "how each buffer of a fixpoint notices a change decides what is added"},
+     kGrid,
+     [](Lowering l) {
+       l.d = find_fixpoint_modes(std::move(l.d), l.options.checked);
+       return l;
+     }},
+    {{"declare-control", "segments report to the host in words of their own"},
+     kAll,
+     declare_control},
+    {{"declare-votes",
+      "votes of lanes that stay in a launch need words, and locals of their round"},
+     kInLaunch,
+     [](Lowering l) {
+       l.native = prepare_native(l.d, l.cuts, l.control);
+       return l;
+     }},
+    {{"separate-effects", "inactive lanes execute uniform code, which must have no effect"},
+     kInLaunch,
+     [](Lowering l) {
+       l.d = separate_effects(std::move(l.d));
+       return l;
+     }},
+    // After separate-effects, which would take the added accesses for those of the source.
+    {{"track-writes", "a write that changes a buffer of a fixpoint says so"},
+     kGrid,
+     track_all_writes},
+    {{"normalise", "branches and loops around a cut decide on locals, which the plan can read"},
+     kAll,
+     [](Lowering l) {
+       l.d = normalise(std::move(l.d), l.cuts);
+       return l;
+     }},
+    {{"cut", "what stands between two cuts becomes a segment"}, kAll, cut_program},
+    {{"find-live-values", "only what is read after a cut has to outlive it"},
+     kAll,
+     [](Lowering l) {
+       l.tree = analyse(l.d, std::move(l.tree), l.options.checked);
+       return l;
+     }},
+    {{"assign-storage", "each such value gets a frame word or a slot, or is computed again"},
+     kAll,
+     [](Lowering l) {
+       l.storage = assign_storage(l.d, l.tree, l.cuts);
+       return l;
+     }},
+    {{"declare-hidden", "storage, masks and reports are buffers that no source names"},
+     kAll,
+     declare_hidden},
+});
+
+// ---- passes over each segment
+
+struct SegmentPass {
+  PassInfo info;
+  Targets targets;
+  SegmentBody (SegmentMaker::*run)(SegmentBody);
+};
+constexpr auto kOfSegments = std::to_array<SegmentPass>({
+    {{"save-and-restore", "a segment loads what it needs and stores what others need"},
+     kAll,
+     &SegmentMaker::save_and_restore},
+    {{"lower-fixpoints", "a fixpoint that stays in a launch is a loop around a vote of the grid"},
+     kInLaunch,
+     &SegmentMaker::lower_fixpoints},
+    {{"lower-ended-lanes", "every lane reaches every barrier, also one that has ended"},
+     kInLaunch,
+     &SegmentMaker::lower_ended_lanes},
+    // After all passes that ask for the lane's number.
+    {{"number-lanes", "a segment computes the numbers of the lane and the workgroup once"},
+     kAll,
+     &SegmentMaker::number_lanes},
+    {{"make-persistent", "blocks iterate over virtual workgroups between two barriers"},
+     kPersistent,
+     &SegmentMaker::make_persistent},
+    {{"extract", "a segment is a program of its own, with what it uses"},
+     kAll,
+     &SegmentMaker::extract},
+});
+
+// ---- what needs all segments
+
+constexpr auto kAfterSegments = std::to_array<ProgramPass>({
+    {{"make-steps", "the tree of steps says in which order the host launches segments"},
+     kAll,
+     make_steps},
+});
+
+Lowering run_passes(std::span<const ProgramPass> list, Lowering l, const Observer& observer) {
+  for (const ProgramPass& pass : list) {
+    if (l.refusal) break;
+    if (!pass.targets.contains(l.target)) continue;
+    l = pass.run(std::move(l));
+    if (observer && !l.refusal) observer({.pass = pass.info, .lowering = l});
+  }
+  return l;
+}
+
+// One segment after the other: each uses what the ones before it have declared in the draft.
+Lowering run_segment_passes(Lowering l, const Observer& observer) {
+  if (l.refusal) return l;
+  SegmentMaker maker(l);
+  for (const Piece& piece : l.tree.pieces) {
+    const auto number = static_cast<uint32_t>(l.plan.segments.size());
+    l.segment_of.push_back(number);
+    if (piece.items.empty()) continue;
+    SegmentBody segment;
+    segment.piece = &piece;
+    for (const SegmentPass& pass : kOfSegments) {
+      if (!pass.targets.contains(l.target)) continue;
+      segment = (maker.*pass.run)(std::move(segment));
+      if (l.refusal) return l;
+      if (observer)
+        observer({.pass = pass.info, .lowering = l, .segment = &segment, .number = number});
+    }
+  }
+  return l;
+}
+
+}  // namespace
+
+Lowering::Lowering(const check::CheckedProgram& checked, const PlanOptions& how, Target to)
+    : options(how),
+      target(to),
+      cuts{to == Phases ? Scope::Workgroup : Scope::Grid, stays_in_launch()},
+      d(checked) {
+  d.checked = options.checked;
+  if (options.workgroup) {
+    const check::Axes& size = *options.workgroup;
+    d.c.workgroup = size;
+    d.c.workgroup_axes = size[2] != 1 ? 3 : size[1] != 1 ? 2 : 1;
+  }
+  plan.scope = cuts.scope;
+  plan.route = options.variant.route;
+  plan.wide_index = options.wide_index;
+}
+
+std::vector<PassInfo> passes() {
+  std::vector<PassInfo> list;
+  for (const ProgramPass& pass : kBeforeSegments) list.push_back(pass.info);
+  for (const SegmentPass& pass : kOfSegments) list.push_back(pass.info);
+  for (const ProgramPass& pass : kAfterSegments) list.push_back(pass.info);
+  return list;
+}
+
+std::expected<Plan, Refused> lower(const check::CheckedProgram& checked, const PlanOptions& options,
+                                   Target target, const Observer& observer) {
+  Lowering l(checked, options, target);
+  l = run_passes(kBeforeSegments, std::move(l), observer);
+  l = run_segment_passes(std::move(l), observer);
+  l = run_passes(kAfterSegments, std::move(l), observer);
+  if (l.refusal)
+    return std::unexpected(Refused{
+        *l.refusal, l.plan.segments.empty() ? l.tree.pieces.size() : l.plan.segments.size()});
+  return std::move(l.plan);
+}
+
+}  // namespace vyre::plan
