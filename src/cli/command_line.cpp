@@ -229,6 +229,10 @@ class CommandLine {
     command.add_option("--device", plan_.device, "For this device")->type_name("ID");
     command.add_flag("--checked", plan_.checked, "For checked mode");
     command.add_flag("--segments", plan_.segments, "Also the programs of the segments (text)");
+    command
+        .add_option("--dump-after", plan_.dump_after,
+                    "The program after this pass of the planner, or after all of them")
+        ->type_name("PASS");
     choose(command.add_option("--as", plan_.as, "The form (default text)"),
            {"text", "dot", "svg", "html"});
     command.add_option("-o,--output", plan_.output, "Where to; - is stdout (the default)")

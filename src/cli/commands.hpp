@@ -65,6 +65,7 @@ struct PlanOptions {
   std::optional<int64_t> resident;
   bool checked = false;
   bool segments = false;
+  std::string dump_after;  // a pass of the planner, or all; empty: the plan itself
   std::string as = "text";
   std::string output = "-";
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts are written from the command tree itself, so that they cannot lag behind it. What an
 // option or argument takes is read off the name that help shows: words joined by | are the choices,
-// CODE is a diagnostic, ID is a device, a positional FILE is a program, any other value is some
-// file.
+// CODE is a diagnostic, ID is a device, PASS is a pass of the planner, a positional FILE is a
+// program, any other value is some file.
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +16,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/devices.hpp"
+#include "cli/plan_dump.hpp"
 #include "vyre/base/codes.hpp"
 
 namespace vyre::cli {
@@ -64,6 +65,7 @@ Value value_of(const CLI::Option& option) {
     return {Value::Kind::Words, all_code_texts()};
   if (option.get_name() == "ID" || type == "ID")
     return {Value::Kind::Words, all_device_ids(option.nonpositional())};
+  if (type == "PASS") return {Value::Kind::Words, pass_names()};
   if (!option.nonpositional()) return {Value::Kind::Programs, {}};
   return {Value::Kind::Files, {}};
 }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vyre/plan/plan.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "base/errors.hpp"
 #include "cli/commands.hpp"
 #include "cli/devices.hpp"
+#include "cli/plan_dump.hpp"
 #include "cli/plan_view.hpp"
 #include "cli/strategy.hpp"
 #include "cli/write_file.hpp"
@@ -27,6 +31,15 @@ std::optional<Failure> misuse(const PlanOptions& options) {
   if (options.segments && (options.as == "dot" || options.as == "svg"))
     return Failure{kExitUsage, fmt::format("--segments does not go with --as {}", options.as),
                    "--as text or --as html"};
+  const std::vector<std::string> passes = pass_names();
+  if (!options.dump_after.empty() && std::ranges::find(passes, options.dump_after) == passes.end())
+    return Failure{kExitUsage, fmt::format("there is no pass '{}'", options.dump_after),
+                   fmt::format("--dump-after takes one of {}", fmt::join(passes, ", "))};
+  if (!options.dump_after.empty() && (options.segments || options.as != "text"))
+    return Failure{kExitUsage,
+                   fmt::format("--dump-after does not go with {}",
+                               options.segments ? "--segments" : "--as " + options.as),
+                   "--dump-after extract shows the programs of the segments, as text"};
   if (options.output != "-" && options.dispatch.file != "-" &&
       same_file(options.dispatch.file, options.output))
     return Failure{kExitUsage,
@@ -57,26 +70,41 @@ device::DeviceFacts described(const PlanOptions& options) {
   return facts;
 }
 
-Result<PlanView> make_view(const PlanOptions& options, const Prepared& prepared,
-                           const std::optional<device::DeviceFacts>& facts) {
+// A plan as it is shown, or what passes made of the program.
+struct Shown {
+  PlanView view;
+  std::vector<PassDump> dumps;
+};
+
+Result<Shown> make_view(const PlanOptions& options, const Prepared& prepared,
+                        const std::optional<device::DeviceFacts>& facts) {
   VYRE_TRY_ASSIGN(const auto known, resolve_known(prepared));
+  const device::DeviceFacts device = facts.value_or(described(options));
   VYRE_TRY_ASSIGN(const auto shown, strategy_of({.program = prepared.checked,
                                                  .workgroup = prepared.workgroup,
                                                  .launch = known.launch_if_known(),
-                                                 .device = facts.value_or(described(options)),
+                                                 .device = device,
                                                  .route = options.route,
                                                  .resident = options.resident,
                                                  .limits = limits_of(prepared),
                                                  .checked = options.checked}));
-  return view_plan({.prepared = prepared,
-                    .plan = shown.plan,
-                    .digest = shown.digest,
-                    .known = known,
-                    .strategy = shown.strategy,
-                    .checked = options.checked});
+  Shown result;
+  if (!options.dump_after.empty()) {
+    VYRE_TRY_ASSIGN(result.dumps, dump_passes(prepared.checked, shown.policy, device.capabilities,
+                                              options.dump_after));
+  }
+  VYRE_TRY_ASSIGN(result.view, view_plan({.prepared = prepared,
+                                          .plan = shown.plan,
+                                          .digest = shown.digest,
+                                          .known = known,
+                                          .strategy = shown.strategy,
+                                          .checked = options.checked}));
+  return result;
 }
 
-std::string content_of(const PlanView& view, const PlanOptions& options, bool color) {
+std::string content_of(const Shown& shown, const PlanOptions& options, bool color) {
+  const PlanView& view = shown.view;
+  if (!options.dump_after.empty()) return text_of(shown.dumps, options.dump_after, view.route);
   if (options.as == "dot") return plan_dot(view);
   if (options.as == "svg") return plan_svg(view);
   if (options.as == "html") return plan_html(view);
@@ -91,24 +119,25 @@ int run_plan(App& app, const PlanOptions& options) {
   if (!facts) return app.fail(facts.error());
   const auto prepared = prepare(app, options.dispatch, Inputs::AsGiven);
   if (!prepared) return prepared.error();
-  const auto view = stoppable(*prepared, [&] { return make_view(options, *prepared, *facts); });
-  if (!view && InterruptGuard::interrupted()) return kExitInterrupted;
-  if (!view) return fail(app, *prepared, view.error());
+  const auto shown = stoppable(*prepared, [&] { return make_view(options, *prepared, *facts); });
+  if (!shown && InterruptGuard::interrupted()) return kExitInterrupted;
+  if (!shown) return fail(app, *prepared, shown.error());
 
   const bool to_stdout = options.output == "-";
   if (!to_stdout) {
-    if (const auto failure = write_file(options.output, content_of(*view, options, false)))
+    if (const auto failure = write_file(options.output, content_of(*shown, options, false)))
       return app.fail(*failure);
   }
   if (app.json) {
     Json document = app.document(true);
-    document.update(plan_json(*view));
+    document.update(plan_json(shown->view));
     document["as"] = options.as;
+    if (!options.dump_after.empty()) document["dumps"] = json_of(shown->dumps);
     document["output"] = to_stdout ? Json() : Json(options.output);
-    if (to_stdout && options.as != "text") document["content"] = content_of(*view, options, false);
+    if (to_stdout && options.as != "text") document["content"] = content_of(*shown, options, false);
     app.put_document(document);
   } else if (to_stdout) {
-    app.put(content_of(*view, options, app.colored(STDOUT_FILENO)));
+    app.put(content_of(*shown, options, app.colored(STDOUT_FILENO)));
   }
   return kExitOk;
 }

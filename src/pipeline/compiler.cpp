@@ -107,16 +107,20 @@ CacheKey make_key(const Source& source, const Policy& policy, const device::Back
           .runtime = digest_of_fields(describe_runtime(info, build_id))};
 }
 
+plan::PlanOptions plan_options(const Policy& policy, const device::Capabilities& capabilities) {
+  return {.variant = policy.variant,
+          .checked = policy.checked,
+          .wide_index = capabilities.i64,
+          .workgroup = policy.workgroup};
+}
+
 Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy& policy,
                              const device::Capabilities& capabilities) {
   const StageScope stage(Stage::Plan);
   poll_stop_now();
   if (policy.variant.route == plan::Route::Native && capabilities.whole_programs)
     return plan::whole_plan(program);
-  return plan::make_plan(program, {.variant = policy.variant,
-                                   .checked = policy.checked,
-                                   .wide_index = capabilities.i64,
-                                   .workgroup = policy.workgroup});
+  return plan::make_plan(program, plan_options(policy, capabilities));
 }
 
 plan::VariantFacts facts_of(const Variant& variant) {

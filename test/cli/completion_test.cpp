@@ -104,6 +104,9 @@ TEST_F(BashCompletion, Values) {
   EXPECT_THAT(offered({"print", "--as", "=", "b"}), ElementsAre("bytes"));
   EXPECT_THAT(offered({"print", "--as", "="}), ElementsAre("bytes", "json", "text"));
   EXPECT_THAT(offered({"--color", "a"}), ElementsAre("always", "auto"));
+  EXPECT_THAT(offered({"plan", "--dump-after", "de"}),
+              ElementsAre("declare-control", "declare-hidden", "declare-votes"));
+  EXPECT_THAT(offered({"plan", "--dump-after", "a"}), ElementsAre("all", "assign-storage"));
   EXPECT_THAT(offered({"explain", "V07"}), ElementsAre("V070", "V071", "V072", "V073"));
   EXPECT_THAT(offered({"completion", ""}), ElementsAre("bash", "fish", "zsh"));
   EXPECT_THAT(offered({"cache", ""}), ElementsAre("clear", "gc", "stat", "verify", "why"));

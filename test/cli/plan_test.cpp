@@ -424,6 +424,56 @@ TEST_F(Plan, ToAFile) {
   EXPECT_EQ(folder_.read("mixed.vyre"), kMixed);
 }
 
+// ---- after passes
+
+TEST_F(Plan, DumpAfterOnePass) {
+  const Outcome outcome = plan({"--dump-after", "normalise", "--route", "resident"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::StartsWith("// After normalise: "));
+  EXPECT_THAT(outcome.out, HasSubstr("let again : bool = next_k < end_k"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("// After cut")));
+  const Outcome segments = plan({"--dump-after", "extract", "--route", "resident"});
+  EXPECT_THAT(segments.out, HasSubstr("// After extract, segment 0: "));
+  EXPECT_THAT(segments.out, HasSubstr("program mixed_1 {"));
+}
+
+TEST_F(Plan, DumpAfterAllPasses) {
+  const auto runs = [&](const char* route) {
+    std::vector<std::string> names;
+    const Json document = json({"--dump-after", "all", "--route", route});
+    for (const Json& dump : document["dumps"])
+      if (dump["segment"].is_null() || dump["segment"] == 0) names.push_back(dump["pass"]);
+    return names;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(
+      runs("host"),
+      ElementsAre("inline-calls", "guard-zero-passes", "find-fixpoint-modes", "declare-control",
+                  "track-writes", "normalise", "cut", "find-live-values", "assign-storage",
+                  "declare-hidden", "save-and-restore", "number-lanes", "extract", "make-steps"));
+  EXPECT_THAT(
+      runs("persistent"),
+      ElementsAre("inline-calls", "guard-zero-passes", "find-fixpoint-modes", "declare-control",
+                  "declare-votes", "separate-effects", "track-writes", "normalise", "cut",
+                  "find-live-values", "assign-storage", "declare-hidden", "save-and-restore",
+                  "lower-fixpoints", "lower-ended-lanes", "number-lanes", "make-persistent",
+                  "extract", "make-steps"));
+  const Json native = json({"--dump-after", "all", "--route", "native"});
+  for (const Json& dump : native["dumps"]) {
+    EXPECT_NE(dump["text"], "") << dump["pass"];
+    EXPECT_NE(dump["reason"], "") << dump["pass"];
+  }
+}
+
+TEST_F(Plan, DumpAfterAPassThatDoesNotRun) {
+  EXPECT_EQ(plan({"--dump-after", "make-persistent", "--route", "host"}).out,
+            "// make-persistent does not run for the route host.\n");
+  const Outcome whole =
+      plan({"--dump-after", "all"}, "program p { workgroup 1; out a : u32[1]; a[0] = 1; }");
+  EXPECT_EQ(whole.out, "// No pass runs: the program is launched as it is.\n");
+  EXPECT_EQ(json({"--dump-after", "make-persistent", "--route", "host"})["dumps"], Json::array());
+}
+
 // ---- errors
 
 TEST_F(Plan, Errors) {
@@ -443,6 +493,10 @@ TEST_F(Plan, Errors) {
       {{"--resident", "4", "--device", "reference:3"}, 2, "device `reference:3` has none"},
       {{"--route", "native", "--checked"}, 4, "checked mode"},
       {{"--segments", "--as", "svg"}, 2, "--segments does not go with --as svg"},
+      {{"--dump-after", "folding"}, 2, "there is no pass 'folding'"},
+      {{"--dump-after", "folding"}, 2, "Fix: --dump-after takes one of inline-calls, "},
+      {{"--dump-after", "cut", "--segments"}, 2, "--dump-after does not go with --segments"},
+      {{"--dump-after", "cut", "--as", "svg"}, 2, "--dump-after does not go with --as svg"},
       {{"--grid", "0x"}, 2, "--grid takes one to three whole numbers"},
       {{"--workgroup", "8"}, 11, "cannot be changed, because of the shared buffer `tile`"},
       {{"--in", "b=[1]"}, 11, "has no input named `b`"},

@@ -69,7 +69,8 @@ Result<void> check_device_limits(const check::CheckedProgram& program,
                                  const device::BackendInfo& info);
 Result<void> check_grid_limits(const check::Launch& launch, const device::BackendInfo& info);
 
-// The plan that code for a device is made from.
+// The plan that code for a device is made from, and what the planner is asked for.
+plan::PlanOptions plan_options(const Policy& policy, const device::Capabilities& capabilities);
 Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy& policy,
                              const device::Capabilities& capabilities);
 
