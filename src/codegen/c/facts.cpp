@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/c/facts.hpp"
+
+#include <algorithm>
+
+#include "ir/properties.hpp"
+
+namespace vyre::codegen::c {
+
+using namespace ir;
+
+Facts::Facts(const check::CheckedProgram& checked, bool accesses_end)
+    : c_(checked),
+      p_(checked.program),
+      accesses_end_(accesses_end),
+      exprs_(p_.exprs.size()),
+      fns_(p_.fns.size()),
+      called_(p_.fns.size()),
+      tables_(p_.consts.size()) {
+  look(p_.body);
+}
+
+// Of the node itself, its operands aside.
+uint8_t Facts::own(const Expr& e) {
+  const ExprProperties row = properties_of(e);
+  uint8_t bits = 0;
+  if (const auto* call = std::get_if<Call>(&e)) {
+    bits = look(call->fn);
+  } else {
+    if (row.synchronises) bits |= kSynchronises | kEffect;
+    if (row.has_effect) bits |= kEffect;
+    if (row.may_trap && accesses_end_) bits |= kEffect | kEnds;
+  }
+  for_each_memory(p_, e, [&](const MemoryUse& use) {
+    if (const ConstId table = use.memory.table(); table.valid()) tables_[table.index()] = true;
+    if (reads(use.access)) bits |= kReads;
+  });
+  return bits;
+}
+
+uint8_t Facts::look(ExprId id) {
+  uint8_t bits = own(p_[id]);
+  for_each_operand(p_, p_[id], [&](ExprId operand) { bits |= look(operand); });
+  exprs_[id.index()] = bits;
+  return bits;
+}
+
+uint8_t Facts::look(FnId id) {
+  if ((fns_[id.index()] & kKnown) == 0) {
+    called_[id.index()] = true;
+    fns_[id.index()] = kKnown | look(p_[id].body);
+  }
+  return fns_[id.index()] & static_cast<uint8_t>(~kKnown);
+}
+
+uint8_t Facts::look(Block block) {
+  uint8_t bits = 0;
+  for (const StmtId id : p_.items(block)) {
+    const Stmt& s = p_[id];
+    const StmtProperties row = properties_of(s);
+    if (row.synchronises) bits |= kSynchronises | kEffect;
+    // Loops may be given up, which ends the lane as well.
+    if (row.is_loop) bits |= kEffect | kEnds;
+    if (row.exit == Exit::Trap || (row.may_trap && accesses_end_)) bits |= kEffect | kEnds;
+    for_each_memory(p_, s, [&](const MemoryUse& use) {
+      if (writes(use.access)) bits |= kEffect;
+      if (reads(use.access)) bits |= kReads;
+    });
+    for_each_operand(p_, s, [&](ExprId operand) { bits |= look(operand); });
+    for_each_block(s, [&](Block inner) { bits |= look(inner); });
+  }
+  return bits;
+}
+
+// A `break` or `continue` of the loop around the statement.
+bool Facts::jumps(StmtId id) const {
+  const Stmt& s = p_[id];
+  const StmtProperties row = properties_of(s);
+  if (row.exit == Exit::Break || row.exit == Exit::Continue) return true;
+  if (row.is_loop) return false;
+  bool found = false;
+  for_each_block(s, [&](Block b) {
+    found = found || std::ranges::any_of(p_.items(b), [&](StmtId i) { return jumps(i); });
+  });
+  return found;
+}
+
+bool Facts::synchronises(StmtId id, bool in_loop) const {
+  const Stmt& s = p_[id];
+  if (properties_of(s).synchronises || (in_loop && jumps(id))) return true;
+  bool found = false;
+  for_each_operand(p_, s, [&](ExprId e) { found = found || synchronises(e); });
+  for_each_block(s, [&](Block b) {
+    found =
+        found || std::ranges::any_of(p_.items(b), [&](StmtId i) { return synchronises(i, false); });
+  });
+  return found;
+}
+
+}  // namespace vyre::codegen::c
