@@ -18,7 +18,7 @@ using namespace device;
 
 namespace {
 
-// More dynamic shared memory than this has to be asked for.
+// More dynamic shared memory than this has to be requested.
 constexpr uint64_t kPlainSharedBytes = 48U << 10;
 
 Error compile_failed(std::string message) {
@@ -261,17 +261,17 @@ Result<void> CompareKernel::load() {
   return {};
 }
 
-Result<void> CompareKernel::launch(const CompareArgs& what, Work& work) {
+Result<void> CompareKernel::launch(const CompareArgs& what, CommandSink& sink) {
   VYRE_TRY_ASSIGN(auto function, kernel_.function());
   CompareArgs args = what;
   args.vectors = args.a % kCompareVector == 0 && args.b % kCompareVector == 0
                      ? args.bytes / kCompareVector
                      : 0;
-  const uint64_t turns = std::max(args.vectors, args.bytes - args.vectors * kCompareVector);
+  const uint64_t iterations = std::max(args.vectors, args.bytes - args.vectors * kCompareVector);
   const auto blocks = static_cast<uint32_t>(
-      std::min((turns + kCompareThreads - 1) / kCompareThreads, kCompareBlocks));
+      std::min((iterations + kCompareThreads - 1) / kCompareThreads, kCompareBlocks));
   return gpu_.check(
-      work.launch({.function = function, .grid = {blocks, 1, 1}, .threads = kCompareThreads},
+      sink.launch({.function = function, .grid = {blocks, 1, 1}, .threads = kCompareThreads},
                   std::as_bytes(std::span(&args, 1))),
       "a comparison");
 }

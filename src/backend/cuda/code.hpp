@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cuda/command_sink.hpp"
 #include "backend/cuda/gpu.hpp"
-#include "backend/cuda/work.hpp"
 #include "device/kernel_arguments.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/artifact.hpp"
@@ -54,7 +54,7 @@ struct Code {
 // What PTX becomes; empty if it is a binary already. CompileFailed, with what the driver's compiler
 // says. The context is current.
 Result<std::vector<std::byte>> link_code(const Gpu& gpu, const device::Artifact& artifact);
-// Only while no work is in flight (Flights::exclusive).
+// Only while no work is in flight (SubmissionTracker::exclusive).
 Result<Code> load_code(const Gpu& gpu, const device::Artifact& artifact,
                        std::span<const std::byte> linked);
 
@@ -96,7 +96,7 @@ class CompareKernel {
   explicit CompareKernel(const Gpu& gpu);
   // Stores 1 to the word at `differs` if any of the bytes differ. How to go through them is decided
   // here.
-  Result<void> launch(const CompareArgs& what, Work& work);
+  Result<void> launch(const CompareArgs& what, CommandSink& sink);
   // Before the first launch, while no work is in flight.
   Result<void> load();
   [[nodiscard]] bool is_loaded() const { return kernel_.is_loaded(); }

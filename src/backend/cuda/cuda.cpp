@@ -49,8 +49,8 @@ class Cuda : public Backend {
       : Backend(std::move(info)),
         gpu_{.driver = driver, .info = this->info(), .number = number},
         use_(driver, number),
-        parts_(gpu_) {
-    gpu_.watch = [this] { parts_.flights.watch(Clock::now()); };
+        context_(gpu_) {
+    gpu_.watch = [this] { context_.submissions.watch(Clock::now()); };
   }
   ~Cuda() override;
 
@@ -86,7 +86,7 @@ class Cuda : public Backend {
   Gpu gpu_;
   ContextUse use_;
   bool was_active_ = false;  // the primary context, before open()
-  Parts parts_;
+  DeviceContext context_;
   StreamHandle transfers_ = nullptr;
   std::mutex queues_mutex_;
   std::map<uint32_t, std::unique_ptr<Queue>> queues_;
@@ -119,8 +119,8 @@ Result<void> Cuda::start() {
   }
   const Current current(gpu_);
   VYRE_TRY(current.check());
-  VYRE_TRY(parts_.memory.open());
-  VYRE_TRY(parts_.flights.open());
+  VYRE_TRY(context_.memory.open());
+  VYRE_TRY(context_.resources.open());
   return gpu_.check(gpu_.driver.stream_create(&transfers_, kStreamNonBlocking), "making a stream");
 }
 
@@ -128,8 +128,8 @@ void Cuda::stop() noexcept {
   if (gpu_.context == nullptr) return;
   {
     const Current current(gpu_);
-    if (gpu_.hung && parts_.flights.has_ended()) gpu_.hung = false;
-    if (!gpu_.hung) parts_.flights.close();
+    if (gpu_.hung && context_.submissions.has_ended()) gpu_.hung = false;
+    if (!gpu_.hung) context_.submissions.close();
     if (gpu_.hung) return;
     for (auto& [number, queue] : queues_) {
       for (EventHandle event : queue->pace.events)
@@ -139,11 +139,11 @@ void Cuda::stop() noexcept {
     queues_.clear();
     if (transfers_ != nullptr)
       std::ignore = gpu_.driver.stream_destroy(std::exchange(transfers_, nullptr));
-    parts_.capture.close();
-    parts_.compare.clear();
-    parts_.moves.clear();
-    parts_.code.clear();
-    parts_.memory.close();
+    context_.capture.close();
+    context_.compare.clear();
+    context_.copies.clear();
+    context_.code.clear();
+    context_.memory.close();
     gpu_.deferred.run(gpu_.driver);
   }
   std::ignore = gpu_.driver.context_release(gpu_.number);
@@ -162,8 +162,8 @@ Result<Cuda::Queue*> Cuda::queue_of(uint32_t number) {
 Result<Allocated> Cuda::do_allocate(const Allocation& wanted) {
   const Current current(gpu_);
   VYRE_TRY(current.check());
-  auto allocated = parts_.memory.allocate(wanted);
-  if (!allocated) parts_.flights.free_deferred();
+  auto allocated = context_.memory.allocate(wanted);
+  if (!allocated) context_.submissions.free_deferred();
   note_hang();
   return allocated;
 }
@@ -171,18 +171,18 @@ Result<Allocated> Cuda::do_allocate(const Allocation& wanted) {
 void Cuda::do_release(Handle handle) noexcept {
   if (gpu_.hung) return;  // a kernel may use it
   const Current current(gpu_);
-  if (const auto block = parts_.memory.take(handle))
-    parts_.memory.free(*block);
+  if (const auto block = context_.memory.take(handle))
+    context_.memory.free(*block);
   else
-    parts_.code.release(handle);
-  parts_.flights.free_deferred();
+    context_.code.release(handle);
+  context_.submissions.free_deferred();
   note_hang();
 }
 
 void Cuda::note_hang() {
   if (!gpu_.hung || is_lost()) return;
   try {
-    Error loss = parts_.flights.loss();
+    Error loss = context_.submissions.loss();
     note_loss(loss);
   } catch (const std::bad_alloc&) {
     return;  // the next call finds it
@@ -197,7 +197,7 @@ Result<void> Cuda::do_transfer(std::span<const Transfer> transfers) {
     const Region& r = t.device;
     if (r.bytes == 0) continue;
     const bool to_device = t.direction == Transfer::Direction::ToDevice;
-    const DeviceMemory::Block block = parts_.memory.find(r.buffer);
+    const DeviceMemory::Block block = context_.memory.find(r.buffer);
     if (r.offset > block.bytes || r.bytes > block.bytes - r.offset) {
       done = std::unexpected(outside_error(r.buffer, r.offset, r.bytes, block.bytes));
     } else if (block.host != nullptr) {
@@ -220,26 +220,26 @@ Result<Backend::Loaded> Cuda::do_load(const Artifact& artifact) {
   const Current current(gpu_);
   VYRE_TRY(current.check());
   VYRE_TRY_ASSIGN(auto linked, link_code(gpu_, artifact));
-  VYRE_TRY_ASSIGN(const auto moment, parts_.flights.exclusive());
+  VYRE_TRY_ASSIGN(const auto moment, context_.submissions.exclusive());
   VYRE_TRY_ASSIGN(auto code, load_code(gpu_, artifact, linked));
-  Loaded loaded{.handle = parts_.memory.new_handle(),
+  Loaded loaded{.handle = context_.memory.new_handle(),
                 .max_resident_groups = {},
                 .native = std::move(linked),
                 .native_format = Format::Cubin};
   for (const Kernel& kernel : code.kernels)
     loaded.max_resident_groups.push_back(kernel.resident_groups);
-  parts_.code.add(loaded.handle, std::move(code));
+  context_.code.add(loaded.handle, std::move(code));
   return loaded;
 }
 
 // A kernel cannot be loaded behind work that is in flight.
 Result<void> Cuda::load_compare(const Submission& submission) {
-  if (parts_.compare.is_loaded() || std::ranges::none_of(submission.steps, [](const Step& step) {
+  if (context_.compare.is_loaded() || std::ranges::none_of(submission.steps, [](const Step& step) {
         return std::holds_alternative<Compare>(step);
       }))
     return {};
-  VYRE_TRY_ASSIGN(const auto moment, parts_.flights.exclusive());
-  return parts_.compare.load();
+  VYRE_TRY_ASSIGN(const auto moment, context_.submissions.exclusive());
+  return context_.compare.load();
 }
 
 Result<Ticket> Cuda::do_submit(const Submission& submission) {
@@ -251,37 +251,37 @@ Result<Ticket> Cuda::do_submit(const Submission& submission) {
 }
 
 Result<Ticket> Cuda::issue(const Submission& submission) {
-  constexpr std::chrono::milliseconds kLook{1};
+  constexpr std::chrono::milliseconds kWatchInterval{1};
   const auto begin = Clock::now();
   VYRE_TRY(load_compare(submission));
   VYRE_TRY_ASSIGN(auto queue, queue_of(submission.queue));
   const StreamHandle stream = queue->stream;
-  VYRE_TRY_ASSIGN(auto flight, parts_.flights.begin(submission, stream));
+  VYRE_TRY_ASSIGN(auto in_flight, context_.submissions.begin(submission, stream));
   std::unique_lock lock(queue->mutex, std::defer_lock);
   // Who has it may lead a loop.
-  while (!lock.try_lock_for(kLook) && !parts_.flights.look_at(*flight)) {
+  while (!lock.try_lock_for(kWatchInterval) && !context_.submissions.poll_stop(*in_flight)) {
   }
   try {
     if (!lock.owns_lock())
-      flight->error = parts_.flights.stopped_before(*flight);
-    else if (auto ok = parts_.flights.after(*flight, submission.after); !ok)
-      flight->error = std::move(ok.error());
+      in_flight->error = context_.submissions.stopped_before(*in_flight);
+    else if (auto ok = context_.submissions.after(*in_flight, submission.after); !ok)
+      in_flight->error = std::move(ok.error());
     else
-      Run(parts_, *flight, queue->pace, submission).run();
+      Run(context_, *in_flight, queue->pace, submission).run();
   } catch (const std::bad_alloc&) {
-    flight->error = error(ErrorCode::HostOutOfMemory,
-                          "the host has no memory left to run this dispatch. Fix: use smaller "
-                          "inputs or a smaller grid");
+    in_flight->error = error(ErrorCode::HostOutOfMemory,
+                             "the host has no memory left to run this dispatch. Fix: use smaller "
+                             "inputs or a smaller grid");
   }
-  const Ticket ticket = flight->ticket;
-  flight->completion.timings.enqueue_ns = static_cast<uint64_t>(
+  const Ticket ticket = in_flight->ticket;
+  in_flight->completion.timings.enqueue_ns = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
-  parts_.flights.submitted(*flight);
-  // A device that is lost is told at once; what else goes wrong in the work, by wait.
-  if (gpu_.hung) return std::unexpected(parts_.flights.hung_error(*flight));
-  if (flight->error && flight->error->code == ErrorCode::DeviceLost) {
-    Error lost = std::move(*flight->error);
-    parts_.flights.drop(*flight);
+  context_.submissions.submitted(*in_flight);
+  // A lost device is reported at once; other errors of the work are reported by wait.
+  if (gpu_.hung) return std::unexpected(context_.submissions.hung_error(*in_flight));
+  if (in_flight->error && in_flight->error->code == ErrorCode::DeviceLost) {
+    Error lost = std::move(*in_flight->error);
+    context_.submissions.drop(*in_flight);
     return std::unexpected(std::move(lost));
   }
   return ticket;
@@ -290,19 +290,19 @@ Result<Ticket> Cuda::issue(const Submission& submission) {
 Result<Completion> Cuda::do_wait(Ticket ticket, Deadline deadline) {
   const Current current(gpu_);
   VYRE_TRY(current.check());
-  auto done = parts_.flights.wait(ticket, deadline);
-  parts_.flights.free_deferred();
+  auto done = context_.submissions.wait(ticket, deadline);
+  context_.submissions.free_deferred();
   note_hang();
   return done;
 }
 
 bool Cuda::do_is_done(Ticket ticket) {
   const Current current(gpu_);
-  return !current.check() || parts_.flights.is_done(ticket);
+  return !current.check() || context_.submissions.is_done(ticket);
 }
 
 Error Cuda::still_runs() const {
-  const DeviceMemory::Sum kept = parts_.memory.sum();
+  const DeviceMemory::Sum kept = context_.memory.sum();
   return error(
       ErrorCode::DeviceLost,
       fmt::format("a kernel that did not end still runs on device `{}`{}. Fix: restart the "
@@ -315,8 +315,8 @@ Error Cuda::still_runs() const {
 }
 
 // A reset of the primary context takes with it what everybody else in this process has in it: only
-// a context that nobody had before is reset. Without a reset the device comes back if the context
-// is sound, as it is after a kernel that has ended late.
+// a context that was not in use before is reset. Without a reset the device comes back if the
+// context is sound, as it is after a kernel that has ended late.
 Result<void> Cuda::do_recover() {
   stop();
   if (gpu_.hung) return std::unexpected(still_runs());

@@ -277,7 +277,7 @@ TEST_F(CudaTest, LoopsAreSteps) {
                 which != 0 ? ElementsAre(0, 1, 9, 9, 1, 2) : ElementsAre(0, 0, 7, 8, 1, 2));
 }
 
-// However many launches a loop makes, they take turns with few controls.
+// However many launches a loop makes, they share a few controls.
 TEST_F(CudaTest, LongLoopsNeedNoMemory) {
   open();
   bind({{0, 0}});
@@ -312,7 +312,7 @@ TEST_F(CudaTest, EndlessLoopsEndAtTheLimit) {
 
 // ---- code
 
-TEST_F(CudaTest, AnOlderCompilerIsNotAskedForThreads) {
+TEST_F(CudaTest, AnOlderCompilerGetsNoThreadOption) {
   for (const bool splits : {true, false}) {
     close();
     fake_cuda().reset({.splits_compilation = splits});

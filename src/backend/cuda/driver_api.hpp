@@ -140,14 +140,14 @@ inline constexpr int kJitInfoLog = 3;
 inline constexpr int kJitInfoLogBytes = 4;
 inline constexpr int kJitErrorLog = 5;
 inline constexpr int kJitErrorLogBytes = 6;
-inline constexpr int kJitSplitCompile = 34;  // so many threads; 0: as many as there are
+inline constexpr int kJitSplitCompile = 34;  // number of threads; 0: one per core
 inline constexpr int kJitInputPtx = 1;
 inline constexpr unsigned kHostAllocPortable = 1;
 inline constexpr unsigned kHostAllocDeviceMap = 2;
 inline constexpr unsigned kEventDefault = 0;
 inline constexpr unsigned kEventDisableTiming = 2;
 inline constexpr unsigned kStreamNonBlocking = 1;
-// Nobody else is kept from anything meanwhile.
+// No other thread is blocked meanwhile.
 inline constexpr int kCaptureRelaxed = 2;
 
 // X(name, symbol, parameters...). The only list: the table, its loading and the driver that the
@@ -252,7 +252,7 @@ inline constexpr const char* kDriverLibrary = "libcuda.so.1";
 inline constexpr const char* kDriverVariable = "VYRE_CUDA_LIBRARY";
 // How many multiprocessors are used for what has to be there at once. For tests.
 inline constexpr const char* kUnitsVariable = "VYRE_CUDA_UNITS";
-// How many milliseconds a kernel may go on after it was told to stop. For tools under which kernels
+// How many milliseconds a kernel may go on after a request to stop. For tools under which kernels
 // take longer than on a GPU.
 inline constexpr const char* kGraceVariable = "VYRE_CUDA_GRACE_MS";
 // How long a submission waits for a moment without work to make a graph in.

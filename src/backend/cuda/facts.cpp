@@ -33,16 +33,16 @@ constexpr std::array kArchitectures = {Architecture{75, "sm_75"}, Architecture{8
                                        Architecture{86, "sm_86"}, Architecture{87, "sm_87"},
                                        Architecture{89, "sm_89"}, Architecture{90, "sm_90"}};
 
-// Numbers of a device, with the first error that asking for them met.
-class Questions {
+// Numbers of a device, with the first error of reading them.
+class AttributeReader {
  public:
-  Questions(const Driver& driver, DeviceNumber device) : driver_(driver), device_(device) {}
+  AttributeReader(const Driver& driver, DeviceNumber device) : driver_(driver), device_(device) {}
 
   uint64_t operator()(DeviceAttribute attribute) {
     int value = 0;
-    const Outcome asked = driver_.device_attribute(&value, attribute, device_);
-    if (!asked.ok() && failed_.ok()) failed_ = asked;
-    return asked.ok() ? static_cast<uint64_t>(std::max(value, 0)) : 0;
+    const Outcome queried = driver_.device_attribute(&value, attribute, device_);
+    if (!queried.ok() && failed_.ok()) failed_ = queried;
+    return queried.ok() ? static_cast<uint64_t>(std::max(value, 0)) : 0;
   }
   [[nodiscard]] const Outcome& failed() const { return failed_; }
 
@@ -52,10 +52,10 @@ class Questions {
   Outcome failed_;
 };
 
-Capabilities capabilities_of(Questions& ask) {
+Capabilities capabilities_of(AttributeReader& read) {
   Capabilities c = gpu_capabilities();
-  c.cooperative_grid_barrier = ask(DeviceAttribute::CooperativeLaunch) != 0;
-  const uint64_t shared = ask(DeviceAttribute::SharedBytesPerBlockOptIn);
+  c.cooperative_grid_barrier = read(DeviceAttribute::CooperativeLaunch) != 0;
+  const uint64_t shared = read(DeviceAttribute::SharedBytesPerBlockOptIn);
   c.shared_bytes = shared - std::min(shared, kGpuSharedHeader);
   c.async_compute = true;
   c.max_bindings = kMostBindings;
@@ -63,29 +63,29 @@ Capabilities capabilities_of(Questions& ask) {
   return c;
 }
 
-// Fewer than there are, if somebody wants to: all grids but the smallest are too large then.
-uint32_t units_of(Questions& ask) {
-  const auto units = static_cast<uint32_t>(ask(DeviceAttribute::MultiprocessorCount));
+// Fewer than there are, if the environment says so: all grids but the smallest are too large then.
+uint32_t units_of(AttributeReader& read) {
+  const auto units = static_cast<uint32_t>(read(DeviceAttribute::MultiprocessorCount));
   const char* const few = std::getenv(kUnitsVariable);
   uint32_t wanted = 0;
   if (few != nullptr) std::from_chars(few, few + std::strlen(few), wanted);
   return wanted == 0 ? units : std::min(units, wanted);
 }
 
-DeviceProfile profile_of(Questions& ask, std::string name) {
+DeviceProfile profile_of(AttributeReader& read, std::string name) {
   DeviceProfile profile;
   profile.name = std::move(name);
-  profile.compute_units = units_of(ask);
+  profile.compute_units = units_of(read);
   profile.registers_per_compute_unit =
-      static_cast<uint32_t>(ask(DeviceAttribute::RegistersPerMultiprocessor));
+      static_cast<uint32_t>(read(DeviceAttribute::RegistersPerMultiprocessor));
   profile.lanes_per_compute_unit =
-      static_cast<uint32_t>(ask(DeviceAttribute::ThreadsPerMultiprocessor));
+      static_cast<uint32_t>(read(DeviceAttribute::ThreadsPerMultiprocessor));
   // A barrier costs by the number of blocks, hardly by that of threads (docs/performance/cuda.md).
   profile.barrier_blocks_per_compute_unit = 2;
-  profile.l1_bytes = ask(DeviceAttribute::SharedBytesPerMultiprocessor);
-  profile.l2_bytes = ask(DeviceAttribute::L2Bytes);
-  const uint64_t kilohertz = ask(DeviceAttribute::MemoryClockKilohertz);
-  const uint64_t bits = ask(DeviceAttribute::MemoryBusBits);
+  profile.l1_bytes = read(DeviceAttribute::SharedBytesPerMultiprocessor);
+  profile.l2_bytes = read(DeviceAttribute::L2Bytes);
+  const uint64_t kilohertz = read(DeviceAttribute::MemoryClockKilohertz);
+  const uint64_t bits = read(DeviceAttribute::MemoryBusBits);
   profile.memory_bandwidth_bytes_per_second = 2 * kilohertz * 1000 * bits / 8;
   profile.timing_quality = TimingQuality::DeviceTimestamps;
   profile.shared_memory_banks = 32;
@@ -114,7 +114,7 @@ std::string device_id(uint32_t index) {
   return index == 0 ? "cuda" : fmt::format("cuda:{}", index);
 }
 
-CudaDevice look_at(const Driver& driver, uint32_t index) {
+CudaDevice describe(const Driver& driver, uint32_t index) {
   const auto no = [&](const Outcome& outcome) {
     return unusable(index,
                     fmt::format("the driver cannot say what it is: {}", describe(driver, outcome)));
@@ -127,19 +127,19 @@ CudaDevice look_at(const Driver& driver, uint32_t index) {
     return no(got);
   if (const Outcome got = driver.device_name(name.data(), name.size() - 1, number); !got.ok())
     return no(got);
-  Questions ask(driver, number);
-  const int major = static_cast<int>(ask(DeviceAttribute::CapabilityMajor));
-  const int minor = static_cast<int>(ask(DeviceAttribute::CapabilityMinor));
+  AttributeReader read(driver, number);
+  const int major = static_cast<int>(read(DeviceAttribute::CapabilityMajor));
+  const int minor = static_cast<int>(read(DeviceAttribute::CapabilityMinor));
   const std::string_view architecture = architecture_of(major, minor);
   CudaDevice device;
   device.info = {.id = device_id(index),
                  .version = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10),
                  .kind = Kind::Gpu,
-                 .capabilities = capabilities_of(ask),
-                 .profile = profile_of(ask, name.data()),
+                 .capabilities = capabilities_of(read),
+                 .profile = profile_of(read, name.data()),
                  .signature = fmt::format("{} {} driver {}", architecture, name.data(), version),
                  .architecture = std::string(architecture)};
-  if (!ask.failed().ok()) return no(ask.failed());
+  if (!read.failed().ok()) return no(read.failed());
   if (version < kOldestDriver)
     return unusable(index, fmt::format("the driver is for CUDA {}.{}, and 12.0 is needed",
                                        version / 1000, version % 1000 / 10));
@@ -164,7 +164,7 @@ std::vector<CudaDevice> cuda_devices() {
   if (count <= 0) return {unusable(0, "the driver sees no GPU")};
   std::vector<CudaDevice> devices;
   devices.reserve(static_cast<size_t>(count));
-  for (int i = 0; i < count; ++i) devices.push_back(look_at(**driver, static_cast<uint32_t>(i)));
+  for (int i = 0; i < count; ++i) devices.push_back(describe(**driver, static_cast<uint32_t>(i)));
   return devices;
 }
 

@@ -19,6 +19,6 @@ std::string_view architecture_of(int major, int minor);
 std::string device_id(uint32_t index);
 
 // A GPU that the driver counts. Makes no context.
-CudaDevice look_at(const Driver& driver, uint32_t index);
+CudaDevice describe(const Driver& driver, uint32_t index);
 
 }  // namespace vyre::backend::cuda

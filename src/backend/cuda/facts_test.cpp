@@ -24,7 +24,7 @@ class CudaFacts : public testing::Test {
 };
 
 // Grids are too large for it sooner.
-TEST_F(CudaFacts, FewerMultiprocessorsIfSomebodyWantsThat) {
+TEST_F(CudaFacts, FewerMultiprocessorsIfTheEnvironmentSaysSo) {
   const auto units = [](const char* wanted) {
     ::setenv(cuda::kUnitsVariable, wanted, 1);
     const uint32_t found = cuda_devices()[0].info.profile.compute_units;

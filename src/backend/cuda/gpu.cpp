@@ -114,12 +114,12 @@ Error Gpu::failed(const Outcome& outcome, std::string_view doing) const {
 Outcome Gpu::await(StreamHandle stream) const {
   constexpr std::chrono::milliseconds kSpin{2};
   constexpr std::chrono::microseconds kSleep{50};
-  if (in_flight == 0) return driver.stream_synchronize(stream);
+  if (in_flight_count == 0) return driver.stream_synchronize(stream);
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
-    const Outcome asked = driver.stream_query(stream);
-    if (asked.status != status::kNotReady) return asked;
-    if (hung) return {status::kLaunchTimeout, asked.call};
+    const Outcome queried = driver.stream_query(stream);
+    if (queried.status != status::kNotReady) return queried;
+    if (hung) return {status::kLaunchTimeout, queried.call};
     if (watch) watch();
     if (std::chrono::steady_clock::now() - begin > kSpin) std::this_thread::sleep_for(kSleep);
   }

@@ -4,8 +4,8 @@
 // cuMemFreeHost, cuMemFree, cuModuleLoadData and cuModuleUnload return only when no kernel runs in
 // the context, and hold its lock meanwhile: no other thread can launch, copy or store `cancel`
 // (seen with driver 580 on an H200). So none of them is called while work of the device is in
-// flight. Flights::exclusive() gives the moments at which they may be; what is to be freed waits in
-// DeferredFrees until then.
+// flight. SubmissionTracker::exclusive() gives the moments at which they may be; what is to be
+// freed waits in DeferredFrees until then.
 #pragma once
 
 #include <atomic>
@@ -57,8 +57,8 @@ struct Gpu {
   // A kernel that did not end was abandoned. It may use any memory and code of the device, so from
   // here on nothing is freed, reused or waited for.
   mutable std::atomic<bool> hung = false;
-  mutable std::atomic<uint32_t> in_flight = 0;  // submissions that nobody has waited for
-  // Looks after the time limits of what is in flight; the device sets it.
+  mutable std::atomic<uint32_t> in_flight_count = 0;  // submissions without a completed wait
+  // Enforces the time limits of what is in flight; the device sets it.
   std::function<void()> watch = {};
 
   // `doing` of error_of, on this device.
@@ -70,7 +70,7 @@ struct Gpu {
   // Until the stream is idle, in place of cuStreamSynchronize: a fill may need a place among
   // kernels that do not end. Fails as a lost device does if one was abandoned.
   Outcome await(StreamHandle stream) const;
-  // DeviceOutOfMemory names what was asked for and what there is.
+  // DeviceOutOfMemory names what was requested and what there is.
   [[nodiscard]] Error allocation_failed(const Outcome& outcome, uint64_t bytes) const;
 };
 

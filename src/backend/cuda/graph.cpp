@@ -9,7 +9,7 @@ namespace vyre::backend::cuda {
 
 using namespace device;
 
-Graph Capture::graph(bool patched, const std::function<bool(Work)>& issue) {
+Graph Capture::graph(bool patched, const std::function<bool(CommandSink)>& issue) {
   const std::scoped_lock lock(mutex_);
   if (stream_ == nullptr && !gpu_.driver.stream_create(&stream_, kStreamNonBlocking).ok()) {
     stream_ = nullptr;
@@ -17,7 +17,7 @@ Graph Capture::graph(bool patched, const std::function<bool(Work)>& issue) {
   }
   if (!gpu_.driver.capture_begin(stream_, kCaptureRelaxed).ok()) return {};
   std::vector<Node> nodes;
-  const bool issued = issue(Work::capturing(gpu_, stream_, patched ? &nodes : nullptr));
+  const bool issued = issue(CommandSink::capturing(gpu_, stream_, patched ? &nodes : nullptr));
   GraphHandle captured = nullptr;
   const bool ended = gpu_.driver.capture_end(stream_, &captured).ok();
   if (!ended || captured == nullptr) {

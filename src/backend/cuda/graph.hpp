@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cuda/command_sink.hpp"
 #include "backend/cuda/gpu.hpp"
-#include "backend/cuda/work.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/steps.hpp"
 
@@ -33,7 +33,7 @@ class Graph {
     std::swap(nodes_, other.nodes_);
     return *this;
   }
-  // The context is current, and nobody waits for a launch of it any more.
+  // The context is current, and no thread waits for a launch of it any more.
   ~Graph() {
     if (gpu_ != nullptr && gpu_->hung) return;
     if (ready_ != nullptr) std::ignore = gpu_->driver.graph_exec_destroy(ready_);
@@ -45,7 +45,7 @@ class Graph {
     return gpu_->check(gpu_->driver.graph_launch(ready_, stream), "a launch of recorded work");
   }
   // For what it does from its next launch on.
-  [[nodiscard]] Work patch() { return Work::patching(*gpu_, ready_, nodes_); }
+  [[nodiscard]] CommandSink patch() { return CommandSink::patching(*gpu_, ready_, nodes_); }
 
  private:
   const Gpu* gpu_ = nullptr;
@@ -61,7 +61,7 @@ class Capture {
   explicit Capture(const Gpu& gpu) : gpu_(gpu) {}
   // What `issue` gives to the stream. None: it could not be captured, or `issue` has said so.
   // One at a time; the context is current.
-  Graph graph(bool patched, const std::function<bool(Work)>& issue);
+  Graph graph(bool patched, const std::function<bool(CommandSink)>& issue);
   void close() noexcept;
 
  private:

@@ -182,7 +182,7 @@ TEST_F(CudaGraph, WhatNeedsTheHostIsNone) {
 }
 
 // What fails in a capture fails again where it can be told.
-TEST_F(CudaGraph, WhatIsWrongIsToldAsEver) {
+TEST_F(CudaGraph, ErrorsAreReportedAsWithoutAGraph) {
   open();
   bind({{1}});
   const auto outside = SetWord{.to = {buffers_[0].handle(), 4}, .value = 1};
@@ -371,7 +371,7 @@ TEST_F(CudaGraph, ALostDeviceLosesItsGraphs) {
   expect_three_runs({launch(kOne)}, 5);
 }
 
-TEST_F(CudaGraph, ALaunchThatFailsIsToldAndTheNextOneRuns) {
+TEST_F(CudaGraph, AFailedLaunchIsReportedAndTheNextOneRuns) {
   open();
   bind({{0}});
   expect_three_runs({launch(kOne)}, 2);

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "backend/cuda/fake_test.hpp"
-#include "backend/cuda/flight.hpp"
+#include "backend/cuda/submission_tracker.hpp"
 
 namespace vyre::backend {
 namespace {
@@ -76,7 +76,7 @@ TEST_F(CudaHang, TheDeadlineEndsTheWaitAndTheDeviceIsLost) {
   const auto done = run({SetWord{.to = word(0), .value = 1}, launch(kOne)},
                         {.deadline = began + 100ms, .failed_step = &failed_step});
   expect_soon(began);
-  EXPECT_GE(Clock::now() - began, 100ms + cuda::Flights::kGrace);
+  EXPECT_GE(Clock::now() - began, 100ms + cuda::SubmissionTracker::kGrace);
   expect_hung(done);
   EXPECT_THAT(done.error().message, HasSubstr("ran longer than its time limit"));
   EXPECT_THAT(done.error().message, HasSubstr("the kernel of `kernel 0` on device `cuda`"));
@@ -276,7 +276,7 @@ TEST_F(CudaHang, LoadingCodeDoesNotKeepAKernelFromBeingStopped) {
 }
 
 // Nor is it waited for if nobody waits for the work.
-TEST_F(CudaHang, LoadingCodeLooksAfterTimeLimits) {
+TEST_F(CudaHang, LoadingCodeChecksTimeLimits) {
   open();
   bind({{1}});
   hang(kOne);
@@ -398,7 +398,7 @@ TEST_F(CudaHang, NothingThatTheKernelMayUseIsFreed) {
   EXPECT_EQ(out, 6u);  // nobody writes to the caller's bytes any more
 }
 
-TEST_F(CudaHang, ADeviceWithWorkThatNobodyWaitsForIsClosed) {
+TEST_F(CudaHang, ADeviceWithUnawaitedWorkIsClosed) {
   open();
   bind({{1}});
   hang(kOne, false);  // who frees a buffer that work uses has waited for the work

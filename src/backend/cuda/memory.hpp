@@ -32,7 +32,7 @@ class DeviceMemory {
   // Frees everything.
   void close() noexcept;
 
-  // DeviceOutOfMemory, with what was asked for and what there is. Neither the driver nor its pools
+  // DeviceOutOfMemory, with what was requested and what there is. Neither the driver nor its pools
   // say whose memory it was, so all of it is cleared unless the caller overwrites it.
   Result<device::Allocated> allocate(const device::Allocation& wanted);
   // Nothing: no memory of this one. Else the caller frees it.

@@ -108,7 +108,7 @@ TEST_F(CudaPatch, WhatIsTheSameIsLeftAlone) {
 }
 
 // Each has a graph in the end, and nothing is patched any more.
-TEST_F(CudaPatch, BuffersThatTakeTurnsHaveAGraphEach) {
+TEST_F(CudaPatch, BuffersThatAlternateHaveAGraphEach) {
   open();
   bind({{0}, {0}, {0}, {0}, {0}, {0}});
   count_up();
@@ -165,7 +165,7 @@ TEST_F(CudaPatch, BlocksAreCountedFromZero) {
 }
 
 // What cannot be patched is given to the stream, which tells what is wrong with it.
-TEST_F(CudaPatch, WhatIsWrongIsToldAsEver) {
+TEST_F(CudaPatch, ErrorsAreReportedAsWithoutAGraph) {
   open();
   bind({{0}, {0}, {0}});
   count_up();

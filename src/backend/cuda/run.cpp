@@ -34,18 +34,18 @@ Result<bool> going_on(Result<void> done) {
 }  // namespace
 
 void Run::run() {
-  const bool again =
-      flight_.replay ? improve_replay() && patch_replay() : flight_.comes_again && make_replay();
+  const bool again = in_flight_.replay ? improve_replay() && patch_replay()
+                                       : in_flight_.comes_again && make_replay();
   auto done = again ? replay() : list(0, static_cast<uint32_t>(submission_.steps.size()));
   if (done) return;
-  if (submission_.failed_step != nullptr) *submission_.failed_step = flight_.step;
-  flight_.error = std::move(done.error());
+  if (submission_.failed_step != nullptr) *submission_.failed_step = in_flight_.step;
+  in_flight_.error = std::move(done.error());
 }
 
 Result<bool> Run::list(uint32_t first, uint32_t last) {
   for (uint32_t i = first; i < last;) {
-    flight_.step = i;
-    if (!work_.of_graph() && parts_.flights.look_at(flight_)) return false;
+    in_flight_.step = i;
+    if (!sink_.of_graph() && context_.submissions.poll_stop(in_flight_)) return false;
     const Step& next = submission_.steps[i];
     uint32_t owned = 0;
     Result<bool> more = true;
@@ -76,7 +76,7 @@ Result<std::optional<uint32_t>> Run::word(const Word& word) {
   uint32_t value = 0;
   std::memcpy(&value, *at, 4);
   // All launches so far are over.
-  parts_.flights.recycle(flight_);
+  context_.submissions.recycle(in_flight_);
   return value;
 }
 
@@ -90,14 +90,14 @@ Result<bool> Run::repeat_while(const While& x, uint32_t at) {
   loop.decided = true;
   loop.most = ~uint32_t{0};
   for (uint64_t done = 0;;) {
-    flight_.step = at;
+    in_flight_.step = at;
     auto value = word(x.word);
     if (!value) return pass_on(value);
     if (!*value) return false;
     if (**value == 0) return true;
     if (auto more = passes(loop, 1, done); !more || !*more) return more;
-    flight_.step = at;
-    if (parts_.flights.look_at(flight_)) return false;  // also if no step is in it
+    in_flight_.step = at;
+    if (context_.submissions.poll_stop(in_flight_)) return false;  // also if no step is in it
   }
 }
 
@@ -119,14 +119,14 @@ Result<bool> Run::repeat(const Repeat& x, uint32_t at) {
   while (done < most && !converged) {
     if (auto more = passes(loop, x.until_zero ? 1 : most - done, done); !more || !*more)
       return more;
-    flight_.step = at;
+    in_flight_.step = at;
     if (x.until_zero) {
       auto value = word(*x.until_zero);
       if (!value) return pass_on(value);
       if (!*value) return false;
       converged = **value == 0;
     }
-    if (parts_.flights.look_at(flight_)) return false;
+    if (context_.submissions.poll_stop(in_flight_)) return false;
   }
   const auto passes = static_cast<uint32_t>(done);
   if (x.result) {
@@ -153,12 +153,13 @@ Result<bool> Run::choose(const Branch& x, uint32_t at) {
 
 Result<bool> Run::step(const Step& step) {
   if (auto room = make_room(); !room || !*room) return room;
-  const bool timing = flight_.timing;
-  Flight::StepEvents events{.step = flight_.step, .launch = std::holds_alternative<Launch>(step)};
+  const bool timing = in_flight_.timing;
+  InFlightSubmission::StepEvents events{.step = in_flight_.step,
+                                        .launch = std::holds_alternative<Launch>(step)};
   if (timing) {
     // What the stream waits for is no part of the step.
-    if (auto ok = parts_.flights.await_cleared(flight_, stream_); !ok) return pass_on(ok);
-    VYRE_TRY_ASSIGN(const auto begin, parts_.flights.timer(flight_, stream_));
+    if (auto ok = context_.resources.await_cleared(in_flight_, stream_); !ok) return pass_on(ok);
+    VYRE_TRY_ASSIGN(const auto begin, context_.resources.timer(in_flight_, stream_));
     events.begin = begin;
   }
   auto more = match(
@@ -171,14 +172,14 @@ Result<bool> Run::step(const Step& step) {
       [](const Repeat&) -> Result<bool> { return true; },
       [](const Branch&) -> Result<bool> { return true; });
   if (!more || !timing) return more;
-  VYRE_TRY_ASSIGN(const auto end, parts_.flights.timer(flight_, stream_));
+  VYRE_TRY_ASSIGN(const auto end, context_.resources.timer(in_flight_, stream_));
   events.end = end;
-  flight_.times.push_back(events);
+  in_flight_.times.push_back(events);
   return more;
 }
 
 Result<DeviceAddress> Run::address(const Region& region, bool written) {
-  const DeviceMemory::Block block = parts_.memory.find(region.buffer);
+  const DeviceMemory::Block block = context_.memory.find(region.buffer);
   writes_pinned_ = writes_pinned_ || (written && block.host != nullptr);
   if (region.offset <= block.bytes && region.bytes <= block.bytes - region.offset)
     return block.address + region.offset;
@@ -188,25 +189,25 @@ Result<DeviceAddress> Run::address(const Region& region, bool written) {
 Result<const std::byte*> Run::read(const Region& region) {
   VYRE_TRY_ASSIGN(const auto from, address(region, false));
   // The same bytes of the staging memory each time: they are read at once.
-  const size_t used = flight_.staging_used;
-  auto to = parts_.flights.stage(flight_, region.bytes);
-  flight_.staging_used = used;
+  const size_t used = in_flight_.staging_used;
+  auto to = context_.resources.stage(in_flight_, region.bytes);
+  in_flight_.staging_used = used;
   if (to && *to == nullptr) {
     // All of it is in use by transfers; none of them is once the stream is done.
-    auto reached = parts_.flights.reach(flight_, stream_);
+    auto reached = context_.submissions.reach(in_flight_, stream_);
     if (!reached) return pass_on(reached);
     if (!*reached) return nullptr;
-    for (const Flight::HostCopy& copy : flight_.to_host)
+    for (const InFlightSubmission::HostCopy& copy : in_flight_.to_host)
       std::memcpy(copy.to, copy.from, copy.bytes);
-    flight_.to_host.clear();
-    flight_.staging_used = 0;
-    to = parts_.flights.stage(flight_, region.bytes);
-    flight_.staging_used = 0;
+    in_flight_.to_host.clear();
+    in_flight_.staging_used = 0;
+    to = context_.resources.stage(in_flight_, region.bytes);
+    in_flight_.staging_used = 0;
   }
   if (!to) return pass_on(to);
-  if (auto ok = gpu_.check(work_.copy_to_host(*to, from, region.bytes), "reading a word"); !ok)
+  if (auto ok = gpu_.check(sink_.copy_to_host(*to, from, region.bytes), "reading a word"); !ok)
     return pass_on(ok);
-  auto reached = parts_.flights.reach(flight_, stream_);
+  auto reached = context_.submissions.reach(in_flight_, stream_);
   if (!reached) return pass_on(reached);
   return *reached ? *to : nullptr;
 }
@@ -220,33 +221,33 @@ Result<bool> Run::copy(const Copy& x) {
   if (!to) return pass_on(to);
   auto from = address(x.from, false);
   if (!from) return pass_on(from);
-  if (moving_ && x.to.bytes <= kMostMoveBytes)
-    return move({.to = *to, .from = *from, .bytes = static_cast<uint32_t>(x.to.bytes)});
-  VYRE_TRY(flush_moves());
-  return going_on(gpu_.check(work_.copy(*to, *from, x.to.bytes), "a copy"));
+  if (batching_ && x.to.bytes <= kMostBatchedBytes)
+    return batch({.to = *to, .from = *from, .bytes = static_cast<uint32_t>(x.to.bytes)});
+  VYRE_TRY(flush_copies());
+  return going_on(gpu_.check(sink_.copy(*to, *from, x.to.bytes), "a copy"));
 }
 
 Result<bool> Run::fill(const Fill& x) {
   if (x.to.bytes == 0) return true;
   auto to = address(x.to, true);
   if (!to) return pass_on(to);
-  if (moving_ && x.to.bytes <= kMostMoveBytes)
-    return move({.to = *to,
-                 .bytes = static_cast<uint32_t>(x.to.bytes),
-                 .value = std::to_integer<uint32_t>(x.value) * 0x0101'0101});
-  VYRE_TRY(flush_moves());
-  return going_on(gpu_.check(work_.set_bytes(*to, x.value, x.to.bytes), "a fill"));
+  if (batching_ && x.to.bytes <= kMostBatchedBytes)
+    return batch({.to = *to,
+                  .bytes = static_cast<uint32_t>(x.to.bytes),
+                  .value = std::to_integer<uint32_t>(x.value) * 0x0101'0101});
+  VYRE_TRY(flush_copies());
+  return going_on(gpu_.check(sink_.set_bytes(*to, x.value, x.to.bytes), "a fill"));
 }
 
 Result<bool> Run::set(const SetWord& x) {
   auto to = address({x.to.buffer, x.to.offset, 4}, true);
   if (!to) return pass_on(to);
-  if (moving_) return move({.to = *to, .bytes = 4, .value = x.value});
-  return going_on(gpu_.check(work_.set_words(*to, x.value, 1), "setting a word"));
+  if (batching_) return batch({.to = *to, .bytes = 4, .value = x.value});
+  return going_on(gpu_.check(sink_.set_words(*to, x.value, 1), "setting a word"));
 }
 
 Result<bool> Run::compare(const Compare& x) {
-  VYRE_TRY(flush_moves());
+  VYRE_TRY(flush_copies());
   if (x.a.bytes == 0) return true;
   auto a = address(x.a, false);
   if (!a) return pass_on(a);
@@ -255,7 +256,7 @@ Result<bool> Run::compare(const Compare& x) {
   auto differs = address({x.differs.buffer, x.differs.offset, 4}, true);
   if (!differs) return pass_on(differs);
   return going_on(
-      parts_.compare.launch({.a = *a, .b = *b, .bytes = x.a.bytes, .differs = *differs}, work_));
+      context_.compare.launch({.a = *a, .b = *b, .bytes = x.a.bytes, .differs = *differs}, sink_));
 }
 
 Result<bool> Run::transfer(const Transfer& x) {
@@ -266,53 +267,54 @@ Result<bool> Run::transfer(const Transfer& x) {
   if (!at) return pass_on(at);
   std::byte* staged = nullptr;
   if (bytes <= kStagedBytes) {
-    auto got = parts_.flights.stage(flight_, bytes);
+    auto got = context_.resources.stage(in_flight_, bytes);
     if (!got) return pass_on(got);
     staged = *got;
   }
-  if (staged == nullptr) return work_.of_graph() ? false : long_transfer(x, *at);
+  if (staged == nullptr) return sink_.of_graph() ? false : long_transfer(x, *at);
   DeviceAddress moved = 0;
-  if (bytes > kMostMoveBytes) {
-    VYRE_TRY(flush_moves());
-  } else if (moving_) {
+  if (bytes > kMostBatchedBytes) {
+    VYRE_TRY(flush_copies());
+  } else if (batching_) {
     if (auto ok = gpu_.check(gpu_.driver.host_address(&moved, staged, 0), "finding pinned memory");
         !ok)
       return pass_on(ok);
   }
   if (up) {
     if (replay_ != nullptr)
-      replay_->up.push_back({.step = flight_.step, .at = staged, .bytes = bytes});
+      replay_->up.push_back({.step = in_flight_.step, .at = staged, .bytes = bytes});
     else
       std::memcpy(staged, x.host, bytes);
-    if (moved != 0) return move({.to = *at, .from = moved, .bytes = static_cast<uint32_t>(bytes)});
-    return going_on(gpu_.check(work_.copy_to_device(*at, staged, bytes), "a transfer to it"));
+    if (moved != 0) return batch({.to = *at, .from = moved, .bytes = static_cast<uint32_t>(bytes)});
+    return going_on(gpu_.check(sink_.copy_to_device(*at, staged, bytes), "a transfer to it"));
   }
   writes_pinned_ = true;
   if (replay_ != nullptr)
-    replay_->down.push_back({.step = flight_.step, .at = staged, .bytes = bytes});
+    replay_->down.push_back({.step = in_flight_.step, .at = staged, .bytes = bytes});
   else
-    flight_.to_host.push_back({.from = staged, .to = x.host, .bytes = bytes});
-  if (moved != 0) return move({.to = moved, .from = *at, .bytes = static_cast<uint32_t>(bytes)});
-  return going_on(gpu_.check(work_.copy_to_host(staged, *at, bytes), "a transfer from it"));
+    in_flight_.to_host.push_back({.from = staged, .to = x.host, .bytes = bytes});
+  if (moved != 0) return batch({.to = moved, .from = *at, .bytes = static_cast<uint32_t>(bytes)});
+  return going_on(gpu_.check(sink_.copy_to_host(staged, *at, bytes), "a transfer from it"));
 }
 
-// The driver copies memory that is not pinned while the caller waits, and does not look at time
+// The driver copies memory that is not pinned while the caller waits, and does not check time
 // limits: it is called when there is nothing left to wait for, and for a part at a time. Nothing is
 // ever under way to or from the caller's bytes when the caller gets them back.
 Result<bool> Run::long_transfer(const Transfer& x, DeviceAddress at) {
   constexpr uint64_t kPart = uint64_t{64} << 20;
   const bool up = x.direction == Transfer::Direction::ToDevice;
-  if (auto reached = parts_.flights.reach(flight_, stream_); !reached || !*reached) return reached;
+  if (auto reached = context_.submissions.reach(in_flight_, stream_); !reached || !*reached)
+    return reached;
   writes_pinned_ = writes_pinned_ || !up;
   for (uint64_t done = 0; done < x.device.bytes; done += kPart) {
     const uint64_t bytes = std::min(kPart, x.device.bytes - done);
-    if (auto ok = up ? gpu_.check(work_.copy_to_device(at + done, x.host + done, bytes),
+    if (auto ok = up ? gpu_.check(sink_.copy_to_device(at + done, x.host + done, bytes),
                                   "a transfer to it")
-                     : gpu_.check(work_.copy_to_host(x.host + done, at + done, bytes),
+                     : gpu_.check(sink_.copy_to_host(x.host + done, at + done, bytes),
                                   "a transfer from it");
         !ok)
       return pass_on(ok);
-    if (auto reached = parts_.flights.reach(flight_, stream_); !reached || !*reached)
+    if (auto reached = context_.submissions.reach(in_flight_, stream_); !reached || !*reached)
       return reached;
   }
   return true;
@@ -325,14 +327,14 @@ Result<bool> Run::exit(const Exit& x) {
   uint32_t value = 0;
   std::memcpy(&value, *at, 4);
   if ((value == x.value) != x.if_equal) return true;
-  flight_.completion.exited_at = flight_.step;
+  in_flight_.completion.exited_at = in_flight_.step;
   return false;
 }
 
 // ---- launches
 
 Result<bool> Run::launch(const Launch& x) {
-  VYRE_TRY(flush_moves());
+  VYRE_TRY(flush_copies());
   Axes grid = x.grid;
   if (x.grid_from) {
     auto at = read({x.grid_from->buffer, x.grid_from->offset, sizeof(grid)});
@@ -342,8 +344,8 @@ Result<bool> Run::launch(const Launch& x) {
   }
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return true;
   if (auto ok = check_limits(x, grid, gpu_.info); !ok) return pass_on(ok);
-  Flight::Launched launched{
-      .step = flight_.step, .code = parts_.code.find(x.pipeline), .entry = x.entry};
+  InFlightSubmission::Launched launched{
+      .step = in_flight_.step, .code = context_.code.find(x.pipeline), .entry = x.entry};
   if (!launched.code || x.entry >= launched.code->kernels.size())
     return std::unexpected(error(
         ErrorCode::Internal, fmt::format("a launch of entry {} of handle {}, which there is not. "
@@ -356,30 +358,30 @@ Result<bool> Run::launch(const Launch& x) {
                                                "device `{}`. Fix: report this as a bug of the "
                                                "driver",
                                                kernel.entry.name, gpu_.info.id)));
-  // Blocks that do not wait for each other need not be there at once, however many were asked for.
+  // Blocks that do not wait for each other need not be resident at once, whatever was requested.
   Launch all = x;
   all.blocks = 0;
   all.cooperative = kernel.entry.barriers_inside;
   if (auto ok = check_residency(all, grid, kernel.resident_groups, gpu_.info); !ok)
     return pass_on(ok);
   auto started = start(kernel, launched, x, grid);
-  if (started && *started) ++flight_.completion.launches;
+  if (started && *started) ++in_flight_.completion.launches;
   return started;
 }
 
-Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, const Launch& x,
-                        const Axes& grid) {
+Result<bool> Run::start(const Kernel& kernel, const InFlightSubmission::Launched& launched,
+                        const Launch& x, const Axes& grid) {
   alignas(16) std::byte all[kParameterBytes];
   if (auto ok = bind(kernel, x, grid, all + sizeof(GpuArgs)); !ok) return pass_on(ok);
   const std::span parameters(all,
                              sizeof(GpuArgs) + kernel.arguments.size() * sizeof(KernelBinding));
   const bool counts = kernel.entry.barriers_inside;
-  auto control = parts_.flights.control(flight_, launched, counts && !work_.of_graph());
+  auto control = context_.submissions.control(in_flight_, launched, counts && !sink_.of_graph());
   if (!control) return pass_on(control);
   if (*control == 0) return false;
-  if (!work_.of_graph())
-    if (auto ok = parts_.flights.await_cleared(flight_, stream_); !ok) return pass_on(ok);
-  flight_.checked = flight_.checked || kernel.entry.can_trap;
+  if (!sink_.of_graph())
+    if (auto ok = context_.resources.await_cleared(in_flight_, stream_); !ok) return pass_on(ok);
+  in_flight_.checked = in_flight_.checked || kernel.entry.can_trap;
   auto* const args = new (all) GpuArgs{.grid = {grid[0], grid[1], grid[2]}, .control = *control};
   const uint64_t lanes = kernel.entry.lanes_per_thread;
   LaunchCall call{.function = kernel.function,
@@ -393,12 +395,12 @@ Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, 
         gpu_.failed(outcome, fmt::format("a launch of `{}`", kernel.entry.name)));
   };
   if (counts) {
-    if (const Outcome got = work_.launch(call, parameters); !got.ok()) return failed(got);
-    if (!work_.of_graph()) return true;
+    if (const Outcome got = sink_.launch(call, parameters); !got.ok()) return failed(got);
+    if (!sink_.of_graph()) return true;
     // The next launch of the graph counts from zero again. Nothing but the counters is touched: the
     // host may store to the rest.
     return going_on(gpu_.check(
-        work_.set_words(*control + offsetof(GpuControl, even), 0, device::kGpuCounterWords),
+        sink_.set_words(*control + offsetof(GpuControl, even), 0, device::kGpuCounterWords),
         "clearing a control block"));
   }
   if (lanes > 1) {
@@ -413,7 +415,7 @@ Result<bool> Run::start(const Kernel& kernel, const Flight::Launched& launched, 
       call.grid[2] = std::min(kMostBlocksAlong, grid[2] - z);
       if (y + z != 0)
         if (auto room = make_room(); !room || !*room) return room;
-      if (const Outcome got = work_.launch(call, parameters); !got.ok()) return failed(got);
+      if (const Outcome got = sink_.launch(call, parameters); !got.ok()) return failed(got);
     }
   return true;
 }
@@ -428,7 +430,7 @@ Result<void> Run::bind(const Kernel& kernel, const Launch& x, const Axes& grid,
     const Region& r = x.arguments[i];
     const KernelArgument& a = kernel.arguments[i];
     const DeviceMemory::Block block =
-        r.bytes != 0 ? parts_.memory.find(r.buffer) : DeviceMemory::Block{};
+        r.bytes != 0 ? context_.memory.find(r.buffer) : DeviceMemory::Block{};
     writes_pinned_ = writes_pinned_ || block.host != nullptr;
     const bool inside =
         r.bytes == 0 || (r.offset <= block.bytes && r.bytes <= block.bytes - r.offset);

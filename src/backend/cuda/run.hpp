@@ -12,11 +12,12 @@
 #include <map>
 #include <span>
 
+#include "backend/cuda/batched_copies.hpp"
 #include "backend/cuda/code.hpp"
-#include "backend/cuda/flight.hpp"
+#include "backend/cuda/command_sink.hpp"
 #include "backend/cuda/memory.hpp"
-#include "backend/cuda/moves.hpp"
-#include "backend/cuda/work.hpp"
+#include "backend/cuda/submission_resources.hpp"
+#include "backend/cuda/submission_tracker.hpp"
 #include "device/host_memory.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/steps.hpp"
@@ -24,31 +25,39 @@
 namespace vyre::backend::cuda {
 
 // What all submissions of a device share.
-struct Parts {
-  explicit Parts(const Gpu& device)
-      : gpu(device), memory(gpu), flights(gpu), compare(gpu), moves(gpu), capture(gpu) {}
+struct DeviceContext {
+  explicit DeviceContext(const Gpu& device)
+      : gpu(device),
+        memory(gpu),
+        resources(gpu),
+        submissions(gpu, resources),
+        compare(gpu),
+        copies(gpu),
+        capture(gpu) {}
 
   const Gpu& gpu;
   DeviceMemory memory;
   device::HostCode<Code> code;
-  Flights flights;
+  SubmissionResources resources;
+  SubmissionTracker submissions;
   CompareKernel compare;
-  Moves moves;
+  BatchedCopies copies;
   Capture capture;
 };
 
 class Run {
  public:
-  Run(Parts& parts, Flight& flight, Pace& pace, const device::Submission& submission)
-      : parts_(parts),
+  Run(DeviceContext& parts, InFlightSubmission& in_flight, Pace& pace,
+      const device::Submission& submission)
+      : context_(parts),
         gpu_(parts.gpu),
-        flight_(flight),
-        stream_(flight.stream),
+        in_flight_(in_flight),
+        stream_(in_flight.stream),
         pace_(pace),
         submission_(submission),
-        work_(gpu_, stream_) {}
+        sink_(gpu_, stream_) {}
 
-  // What goes wrong is left in the flight.
+  // What goes wrong is left in the submission.
   void run();
 
  private:
@@ -66,10 +75,10 @@ class Run {
     Range parts[2];
     uint32_t most = 0;     // passes
     bool decided = false;  // whether there is another is known after each
-    // From here on as a graph of so many passes.
+    // From here on as a graph of `passes` passes.
     bool looked = false;  // whether it can be one
     uint32_t passes = 0;  // 0: none
-    size_t graph = 0;     // among those of the flight
+    size_t graph = 0;     // among those of the submission
     uint64_t launches = 0;
   };
 
@@ -85,22 +94,22 @@ class Run {
   // ---- graphs
   // Whether steps can be captured: nothing in them needs the host before they are over.
   [[nodiscard]] bool can_capture(Range range, bool transfers) const;
-  // The submission as the graph that its flight keeps. False: it cannot be one, or not now. The
+  // The submission as the graph that is kept. False: it cannot be one, or not now. The
   // driver makes large graphs only while nothing runs.
   bool make_replay();
   bool record_replay();
   // All that is in the graph, with what the host does around it.
-  bool issue_replay(Flight::Replay& replay);
-  // The graph of the flight, which was made of a submission of the same form, as the graph of this
-  // one. False: there is none any more.
+  bool issue_replay(InFlightSubmission::Replay& replay);
+  // The graph of the submission, which was made of a submission of the same form, as the graph of
+  // this one. False: there is none any more.
   bool patch_replay();
   void without_replay();
   // Whether a graph has run so often that the kernel of short copies is worth loading for it.
   bool improve_replay();
-  // Left to the next flush_moves().
-  Result<bool> move(const Move& move);
-  Result<bool> flush_moves();
-  bool mark_end(Flight::Replay& replay);
+  // Left to the next flush_copies().
+  Result<bool> batch(const BatchedCopy& batched);
+  Result<bool> flush_copies();
+  bool mark_end(InFlightSubmission::Replay& replay);
   Result<bool> replay();
   void capture_loop(Loop& loop);
   Graph capture(bool patched, const std::function<bool()>& issue);
@@ -115,7 +124,7 @@ class Run {
   Result<bool> exit(const device::Exit& x);
   // Before a call that goes to the stream. False: the submission was stopped.
   Result<bool> make_room() {
-    return work_.of_graph() ? true : parts_.flights.make_room(flight_, pace_);
+    return sink_.of_graph() ? true : context_.submissions.make_room(in_flight_, pace_);
   }
 
   Result<DeviceAddress> address(const device::Region& region, bool written);
@@ -123,22 +132,22 @@ class Run {
   // stopped.
   Result<const std::byte*> read(const device::Region& region);
   Result<std::optional<uint32_t>> word(const device::Word& word);
-  Result<bool> start(const Kernel& kernel, const Flight::Launched& launched,
+  Result<bool> start(const Kernel& kernel, const InFlightSubmission::Launched& launched,
                      const device::Launch& x, const device::Axes& grid);
   Result<void> bind(const Kernel& kernel, const device::Launch& x, const device::Axes& grid,
                     std::byte* bindings);
 
-  Parts& parts_;
+  DeviceContext& context_;
   const Gpu& gpu_;
-  Flight& flight_;
+  InFlightSubmission& in_flight_;
   StreamHandle stream_;
   Pace& pace_;
   const device::Submission& submission_;
-  Work work_;
-  Flight::Replay* replay_ = nullptr;  // that is being made or patched
-  bool writes_pinned_ = false;        // memory that the host may look at
-  bool moving_ = false;               // short copies and fills are put together
-  std::vector<Move> moves_;
+  CommandSink sink_;
+  InFlightSubmission::Replay* replay_ = nullptr;  // that is being made or patched
+  bool writes_pinned_ = false;                    // memory that the host may read
+  bool batching_ = false;                         // short copies and fills are batched
+  std::vector<BatchedCopy> batched_;
   std::map<uint32_t, Loop> loops_;  // by their step
 };
 

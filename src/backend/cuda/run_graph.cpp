@@ -17,17 +17,17 @@ using namespace device;
 
 namespace {
 
-constexpr uint32_t kLoopSteps = 64;   // that passes are put together for
+constexpr uint32_t kLoopSteps = 64;   // that passes are joined for
 constexpr uint64_t kPlainPasses = 4;  // of a loop that may end at any time
 // As long as it takes, with copies, to compile the kernel that makes them shorter.
-constexpr uint32_t kRunsForMoves = 256;
+constexpr uint32_t kRunsForBatching = 256;
 constexpr uint64_t kStagingSlack = 64;  // for the place of a transfer
 constexpr uint32_t kCaptureSteps = 16;  // that could have been given to a stream meanwhile
 
 }  // namespace
 
 bool Run::can_capture(Range range, bool transfers) const {
-  if (flight_.timing || submission_.checked || range.size() > kMostGraphSteps) return false;
+  if (in_flight_.timing || submission_.checked || range.size() > kMostGraphSteps) return false;
   uint64_t staged = 0;
   uint64_t launches = 0;
   bool may_stop = false;
@@ -35,11 +35,11 @@ bool Run::can_capture(Range range, bool transfers) const {
     const Step& step = submission_.steps[i];
     if (const auto* launch = std::get_if<Launch>(&step)) {
       if (launch->grid_from) return false;
-      const auto code = parts_.code.find(launch->pipeline);
+      const auto code = context_.code.find(launch->pipeline);
       if (!code || launch->entry >= code->kernels.size()) return false;
       const Kernel& kernel = code->kernels[launch->entry];
-      // Each pass of a loop has stops of its own, which one control block could not tell apart. The
-      // records of a replay go through staging memory.
+      // Each pass of a loop has stops of its own, which one control block could not distinguish.
+      // The records of a replay go through staging memory.
       if (kernel.entry.can_trap && !transfers) return false;
       may_stop = may_stop || kernel.entry.can_trap;
       ++launches;
@@ -51,53 +51,55 @@ bool Run::can_capture(Range range, bool transfers) const {
       return false;
     }
   }
-  return staged + (may_stop ? launches * sizeof(GpuControl) : 0) <= Flights::kStagingBytes;
+  return staged + (may_stop ? launches * sizeof(GpuControl) : 0) <=
+         SubmissionResources::kStagingBytes;
 }
 
-bool Run::mark_end(Flight::Replay& replay) {
-  const Flights::Mark mark = parts_.flights.mark(flight_);
+bool Run::mark_end(InFlightSubmission::Replay& replay) {
+  const SubmissionResources::Mark mark = context_.resources.mark(in_flight_);
   if (mark.host == nullptr) return true;
   replay.mark = mark.host;
-  return work_.set_words(mark.address, 1, 1).ok();
+  return sink_.set_words(mark.address, 1, 1).ok();
 }
 
-// What goes wrong is found again by whoever gives the steps to a stream instead.
+// An error is found again when the steps go to a stream instead.
 Graph Run::capture(bool patched, const std::function<bool()>& issue) {
-  const uint32_t step = flight_.step;
-  Graph made = parts_.capture.graph(patched, [&](const Work& capturing) {
-    const Work to_stream = std::exchange(work_, capturing);
+  const uint32_t step = in_flight_.step;
+  Graph made = context_.capture.graph(patched, [&](const CommandSink& capturing) {
+    const CommandSink to_stream = std::exchange(sink_, capturing);
     const bool issued = issue();
-    work_ = to_stream;
+    sink_ = to_stream;
     return issued;
   });
-  flight_.step = step;
+  in_flight_.step = step;
   return made;
 }
 
 // ---- submissions
 
-bool Run::issue_replay(Flight::Replay& replay) {
+bool Run::issue_replay(InFlightSubmission::Replay& replay) {
   replay_ = &replay;
-  moving_ = replay.moves;
+  batching_ = replay.batches_copies;
   writes_pinned_ = false;
-  const auto issued = list(0, flight_.steps);
-  const bool done = issued && *issued && flush_moves();
+  const auto issued = list(0, in_flight_.steps);
+  const bool done = issued && *issued && flush_copies();
   replay_ = nullptr;
-  moving_ = false;
-  moves_.clear();
+  batching_ = false;
+  batched_.clear();
   if (!done) return false;
-  replay.launches = std::exchange(flight_.completion.launches, 0);
-  replay.may_stop = flight_.checked;
+  replay.launches = std::exchange(in_flight_.completion.launches, 0);
+  replay.may_stop = in_flight_.checked;
   if (!replay.may_stop) return writes_pinned_ || mark_end(replay);
   // What lanes leave is copied, and forgotten.
-  const auto stops = parts_.flights.stage(flight_, flight_.launches.size() * sizeof(GpuControl));
+  const auto stops =
+      context_.resources.stage(in_flight_, in_flight_.launches.size() * sizeof(GpuControl));
   if (!stops || *stops == nullptr) return false;
   replay.stops = *stops;
   std::byte* to = *stops;
-  for (const Flights::Controls& area : Flights::controls(flight_)) {
+  for (const SubmissionResources::Controls& area : SubmissionResources::controls(in_flight_)) {
     const size_t bytes = area.count * sizeof(GpuControl);
-    if (!work_.copy_to_host(to, area.first, bytes).ok() ||
-        !work_.set_words(area.first, 0, bytes / 4).ok())
+    if (!sink_.copy_to_host(to, area.first, bytes).ok() ||
+        !sink_.set_words(area.first, 0, bytes / 4).ok())
       return false;
     to += bytes;
   }
@@ -106,32 +108,32 @@ bool Run::issue_replay(Flight::Replay& replay) {
 
 // For the steps, which go to the stream instead.
 void Run::without_replay() {
-  flight_.completion.launches = 0;
-  flight_.checked = submission_.checked;
-  flight_.staging_used = 0;
-  parts_.flights.forget_launches(flight_, 0);
+  in_flight_.completion.launches = 0;
+  in_flight_.checked = submission_.checked;
+  in_flight_.staging_used = 0;
+  context_.submissions.forget_launches(in_flight_, 0);
 }
 
 bool Run::make_replay() {
-  const auto moment = parts_.flights.try_exclusive(flight_);
+  const auto moment = context_.submissions.try_exclusive(in_flight_);
   return moment && record_replay();
 }
 
 bool Run::record_replay() {
-  auto made = std::make_unique<Flight::Replay>();
+  auto made = std::make_unique<InFlightSubmission::Replay>();
   made->key = submission_.replay_key;
-  if (can_capture({.first = 0, .last = flight_.steps}, true)) {
-    made->moves = parts_.moves.is_loaded();
+  if (can_capture({.first = 0, .last = in_flight_.steps}, true)) {
+    made->batches_copies = context_.copies.is_loaded();
     made->graph = capture(true, [&] { return issue_replay(*made); });
   }
   if (!made->graph) made.reset();
-  parts_.flights.keep(flight_, std::move(made));
-  if (!flight_.replay) without_replay();
-  return flight_.replay != nullptr;
+  context_.submissions.keep(in_flight_, std::move(made));
+  if (!in_flight_.replay) without_replay();
+  return in_flight_.replay != nullptr;
 }
 
 bool Run::patch_replay() {
-  Flight::Replay& replay = *flight_.replay;
+  InFlightSubmission::Replay& replay = *in_flight_.replay;
   if (replay.key != 0 && replay.key == submission_.replay_key) return true;
   replay.key = submission_.replay_key;
   replay.up.clear();
@@ -139,68 +141,69 @@ bool Run::patch_replay() {
   replay.mark = nullptr;
   replay.stops = nullptr;
   without_replay();
-  const Work to_stream = std::exchange(work_, replay.graph.patch());
+  const CommandSink to_stream = std::exchange(sink_, replay.graph.patch());
   // A mark where there was none, or none where there was one, is another node.
-  const bool patched = issue_replay(replay) && !work_.unlike();
-  work_ = to_stream;
+  const bool patched = issue_replay(replay) && !sink_.unlike();
+  sink_ = to_stream;
   if (patched) return true;
-  parts_.flights.forget_replay(flight_);
+  context_.submissions.forget_replay(in_flight_);
   without_replay();
   return false;
 }
 
 bool Run::improve_replay() {
-  Flight::Replay& replay = *flight_.replay;
-  if (replay.moves || (replay.up.empty() && replay.down.empty()) || ++replay.runs < kRunsForMoves)
+  InFlightSubmission::Replay& replay = *in_flight_.replay;
+  if (replay.batches_copies || (replay.up.empty() && replay.down.empty()) ||
+      ++replay.runs < kRunsForBatching)
     return true;
-  const auto moment = parts_.flights.try_exclusive(flight_);
-  if (!moment) return true;  // another time
-  replay.moves = true;       // or it cannot be
-  if (!parts_.moves.load()) return true;
-  parts_.flights.forget_replay(flight_);
+  const auto moment = context_.submissions.try_exclusive(in_flight_);
+  if (!moment) return true;      // another time
+  replay.batches_copies = true;  // or it cannot be
+  if (!context_.copies.load()) return true;
+  context_.submissions.forget_replay(in_flight_);
   without_replay();
   return record_replay();
 }
 
-Result<bool> Run::move(const Move& move) {
-  if (!Moves::fits(moves_, move)) VYRE_TRY(flush_moves());
-  moves_.push_back(move);
+Result<bool> Run::batch(const BatchedCopy& batched) {
+  if (!BatchedCopies::fits(batched_, batched)) VYRE_TRY(flush_copies());
+  batched_.push_back(batched);
   return true;
 }
 
-Result<bool> Run::flush_moves() {
-  if (moves_.empty()) return true;
-  const std::vector<Move> all = std::exchange(moves_, {});
+Result<bool> Run::flush_copies() {
+  if (batched_.empty()) return true;
+  const std::vector<BatchedCopy> all = std::exchange(batched_, {});
   VYRE_TRY([&]() -> Result<void> {
-    const Move& one = all[0];
-    if (all.size() > 1 || one.from != 0) return parts_.moves.launch(all, work_);
+    const BatchedCopy& one = all[0];
+    if (all.size() > 1 || one.from != 0) return context_.copies.launch(all, sink_);
     constexpr std::string_view kDoing = "a fill";
     if (one.bytes % 4 == 0 && one.to % 4 == 0)
-      return gpu_.check(work_.set_words(one.to, one.value, one.bytes / 4), kDoing);
-    return gpu_.check(work_.set_bytes(one.to, static_cast<std::byte>(one.value), one.bytes),
+      return gpu_.check(sink_.set_words(one.to, one.value, one.bytes / 4), kDoing);
+    return gpu_.check(sink_.set_bytes(one.to, static_cast<std::byte>(one.value), one.bytes),
                       kDoing);
   }());
   return true;
 }
 
 Result<bool> Run::replay() {
-  const Flight::Replay& replay = *flight_.replay;
+  const InFlightSubmission::Replay& replay = *in_flight_.replay;
   if (replay.stops != nullptr)
-    std::memset(replay.stops, 0, flight_.launches.size() * sizeof(GpuControl));
-  flight_.step = 0;
-  if (parts_.flights.look_at(flight_)) return false;
-  for (const Flight::Staged& up : replay.up)
+    std::memset(replay.stops, 0, in_flight_.launches.size() * sizeof(GpuControl));
+  in_flight_.step = 0;
+  if (context_.submissions.poll_stop(in_flight_)) return false;
+  for (const InFlightSubmission::Staged& up : replay.up)
     std::memcpy(up.at, std::get<Transfer>(submission_.steps[up.step]).host, up.bytes);
-  for (const Flight::Staged& down : replay.down)
-    flight_.to_host.push_back({.from = down.at,
-                               .to = std::get<Transfer>(submission_.steps[down.step]).host,
-                               .bytes = down.bytes});
-  VYRE_TRY(parts_.flights.await_cleared(flight_, stream_));
+  for (const InFlightSubmission::Staged& down : replay.down)
+    in_flight_.to_host.push_back({.from = down.at,
+                                  .to = std::get<Transfer>(submission_.steps[down.step]).host,
+                                  .bytes = down.bytes});
+  VYRE_TRY(context_.resources.await_cleared(in_flight_, stream_));
   if (auto room = make_room(); !room || !*room) return room;
   if (replay.mark != nullptr) std::atomic_ref(*replay.mark).store(0, std::memory_order_relaxed);
   VYRE_TRY(replay.graph.launch(stream_));
-  flight_.step = flight_.steps - 1;
-  flight_.completion.launches = replay.launches;
+  in_flight_.step = in_flight_.steps - 1;
+  in_flight_.completion.launches = replay.launches;
   return true;
 }
 
@@ -218,10 +221,10 @@ Result<bool> Run::passes(Loop& loop, uint64_t left, uint64_t& done) {
     ++done;
     return pass(loop);
   }
-  VYRE_TRY(parts_.flights.await_cleared(flight_, stream_));
+  VYRE_TRY(context_.resources.await_cleared(in_flight_, stream_));
   if (auto room = make_room(); !room || !*room) return room;
-  VYRE_TRY(flight_.graphs[loop.graph].launch(stream_));
-  flight_.completion.launches += loop.launches;
+  VYRE_TRY(in_flight_.graphs[loop.graph].launch(stream_));
+  in_flight_.completion.launches += loop.launches;
   done += loop.passes;
   return true;
 }
@@ -232,29 +235,29 @@ void Run::capture_loop(Loop& loop) {
   if (steps == 0 || !can_capture(loop.parts[0], false) || !can_capture(loop.parts[1], false))
     return;
   // Behind work that may take long the passes go one by one.
-  const auto moment = parts_.flights.try_exclusive(flight_);
+  const auto moment = context_.submissions.try_exclusive(in_flight_);
   if (!moment) return;
   // Several short passes are one graph, of which there are a few.
   const uint32_t passes =
       loop.decided ? 1 : std::clamp(std::min(kLoopSteps / steps, loop.most / 4), 1U, loop.most);
   const uint64_t all = uint64_t{loop.most} * steps;
   if (all < kCaptureSteps + uint64_t{2} * passes * steps) return;
-  const uint64_t launches = flight_.completion.launches;
-  const size_t controls = flight_.launches.size();
+  const uint64_t launches = in_flight_.completion.launches;
+  const size_t controls = in_flight_.launches.size();
   Graph graph = capture(false, [&] {
     for (uint32_t i = 0; i < passes; ++i)
       if (const auto issued = pass(loop); !issued || !*issued) return false;
     return true;
   });
-  loop.launches = flight_.completion.launches - launches;
-  flight_.completion.launches = launches;
+  loop.launches = in_flight_.completion.launches - launches;
+  in_flight_.completion.launches = launches;
   if (!graph) {
-    parts_.flights.forget_launches(flight_, controls);
+    context_.submissions.forget_launches(in_flight_, controls);
     return;
   }
-  loop.graph = flight_.graphs.size();
-  flight_.graphs.push_back(std::move(graph));
-  flight_.kept_launches = flight_.launches.size();
+  loop.graph = in_flight_.graphs.size();
+  in_flight_.graphs.push_back(std::move(graph));
+  in_flight_.kept_launches = in_flight_.launches.size();
   loop.passes = passes;
 }
 

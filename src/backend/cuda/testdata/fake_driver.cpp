@@ -4,8 +4,8 @@
 #include <atomic>
 #include <regex>
 
+#include "backend/cuda/batched_copies.hpp"
 #include "backend/cuda/code.hpp"
-#include "backend/cuda/moves.hpp"
 #include "backend/cuda/testdata/fake_state.hpp"
 
 namespace vyre::backend::cuda {
@@ -83,21 +83,21 @@ Status make_launch(FunctionHandle function, const uint32_t (&grid)[3], const uin
     };
     return 0;
   }
-  if (f.name == "vyre_move") {
-    const auto* const first = static_cast<const Move*>(parameters[0]);
-    const std::vector<Move> moves(first, first + grid[0]);
-    for (const Move& move : moves)
-      if (!fake().is_memory(move.to, move.bytes) ||
-          (move.from != 0 && !fake().is_memory(move.from, move.bytes)))
+  if (f.name == "vyre_batched_copies") {
+    const auto* const first = static_cast<const BatchedCopy*>(parameters[0]);
+    const std::vector<BatchedCopy> copies(first, first + grid[0]);
+    for (const BatchedCopy& copy : copies)
+      if (!fake().is_memory(copy.to, copy.bytes) ||
+          (copy.from != 0 && !fake().is_memory(copy.from, copy.bytes)))
         return status::kInvalidValue;
-    work = [moves] {
+    work = [copies] {
       // In the order that shows best what should have been two launches.
-      for (size_t i = moves.size(); i-- != 0;) {
-        const auto* const value = reinterpret_cast<const std::byte*>(&moves[i].value);
-        for (uint32_t n = 0; n < moves[i].bytes; ++n)
-          reinterpret_cast<std::byte*>(moves[i].to)[n] =
-              moves[i].from == 0 ? value[n % 4]
-                                 : reinterpret_cast<const std::byte*>(moves[i].from)[n];
+      for (size_t i = copies.size(); i-- != 0;) {
+        const auto* const value = reinterpret_cast<const std::byte*>(&copies[i].value);
+        for (uint32_t n = 0; n < copies[i].bytes; ++n)
+          reinterpret_cast<std::byte*>(copies[i].to)[n] =
+              copies[i].from == 0 ? value[n % 4]
+                                  : reinterpret_cast<const std::byte*>(copies[i].from)[n];
       }
     };
     return 0;

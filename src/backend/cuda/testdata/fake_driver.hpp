@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CUDA driver for tests: memory of the host, a thread for each stream, kernels that are C++
-// functions. It records what it is asked, fails where a test wants it, and counts what lives. Found
+// functions. It records its calls, fails where a test requires it, and counts what lives. Found
 // by dlsym(library, "vyre_fake_cuda").
 //
 // Calls wait where the real ones were seen to (driver 580, H200): code is loaded and unloaded,
@@ -53,7 +53,7 @@ struct FakeSettings {
   int blocks_per_multiprocessor = 2;
   bool splits_compilation = true;  // the compiler knows that option
   bool stays_broken = false;       // a reset of the context does not help
-  bool context_in_use = false;     // by somebody else in the process
+  bool context_in_use = false;     // by another library in the process
 };
 
 class FakeCuda {

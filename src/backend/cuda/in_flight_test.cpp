@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work that goes on while nobody waits, how it is stopped, and what it leaves behind.
-#include "backend/cuda/flight.hpp"
-
 #include <atomic>
 #include <thread>
 
 #include "backend/cuda/fake_test.hpp"
+#include "backend/cuda/submission_tracker.hpp"
 
 namespace vyre::backend {
 namespace {
@@ -16,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class CudaFlight : public CudaTest {
+class CudaInFlight : public CudaTest {
  protected:
   // A kernel that ends when it is cancelled, and says so, or when the test lets it go.
   void endless(uint32_t kernel, uint32_t site) {
@@ -44,7 +43,7 @@ class CudaFlight : public CudaTest {
 
 // ---- queues
 
-TEST_F(CudaFlight, SubmitDoesNotWait) {
+TEST_F(CudaInFlight, SubmitDoesNotWait) {
   open();
   bind({{1, 2}});
   endless(kOne, 0);
@@ -69,7 +68,7 @@ TEST_F(CudaFlight, SubmitDoesNotWait) {
   EXPECT_THAT(again.error().message, HasSubstr("there is no such work"));
 }
 
-TEST_F(CudaFlight, QueuesRunSideBySideAndWaitForEachOther) {
+TEST_F(CudaInFlight, QueuesRunSideBySideAndWaitForEachOther) {
   open();
   bind({{0, 0}});
   endless(kOne, 0);
@@ -92,7 +91,7 @@ TEST_F(CudaFlight, QueuesRunSideBySideAndWaitForEachOther) {
   EXPECT_TRUE(run({SetWord{.to = word(1), .value = 2}}, {.after = {&*first, 1}}));
 }
 
-TEST_F(CudaFlight, ManyThreadsSubmitAtOnce) {
+TEST_F(CudaInFlight, ManyThreadsSubmitAtOnce) {
   open();
   bind({Words(8)});
   std::vector<std::thread> threads;
@@ -112,7 +111,7 @@ TEST_F(CudaFlight, ManyThreadsSubmitAtOnce) {
   EXPECT_EQ(failures, 0);
 }
 
-TEST_F(CudaFlight, WorkThatNobodyWaitsForIsStoppedAtTheEnd) {
+TEST_F(CudaInFlight, WorkWithoutAWaiterIsStoppedAtTheEnd) {
   open();
   bind({{1}});
   endless(kOne, 0);
@@ -123,7 +122,7 @@ TEST_F(CudaFlight, WorkThatNobodyWaitsForIsStoppedAtTheEnd) {
 
 // ---- stops
 
-TEST_F(CudaFlight, TheDeadlineStopsALoop) {
+TEST_F(CudaInFlight, TheDeadlineStopsALoop) {
   open();
   bind({{1}});
   endless(kOne, 42);
@@ -142,7 +141,7 @@ TEST_F(CudaFlight, TheDeadlineStopsALoop) {
 }
 
 // Among many launches, the one that ran is named.
-TEST_F(CudaFlight, TheFirstLaunchThatWasGivenUpIsTheOne) {
+TEST_F(CudaInFlight, TheFirstLaunchThatWasGivenUpIsTheOne) {
   open();
   bind({{1}});
   endless(kBarrier, 7);
@@ -159,7 +158,7 @@ TEST_F(CudaFlight, TheFirstLaunchThatWasGivenUpIsTheOne) {
   EXPECT_EQ(failed_step, 70u);
 }
 
-TEST_F(CudaFlight, CancelStopsALoop) {
+TEST_F(CudaInFlight, CancelStopsALoop) {
   open();
   bind({{1}});
   Artifact silent = fake_artifact();
@@ -183,7 +182,7 @@ TEST_F(CudaFlight, CancelStopsALoop) {
   EXPECT_EQ(running_, 0);  // it was so before the first step
 }
 
-TEST_F(CudaFlight, ExitsAndLongTransfersObeyTheDeadline) {
+TEST_F(CudaInFlight, ExitsAndLongTransfersObeyTheDeadline) {
   open();
   bind({{1}, Words(100'000)});
   endless(kOne, 3);
@@ -201,7 +200,7 @@ TEST_F(CudaFlight, ExitsAndLongTransfersObeyTheDeadline) {
 }
 
 // A queue stands still because of work that nobody waits for: its time limit counts all the same.
-TEST_F(CudaFlight, WhoeverWaitsLooksAfterAll) {
+TEST_F(CudaInFlight, AWaiterChecksTheLimitsOfAll) {
   open();
   bind({{1}});
   endless(kOne, 8);
@@ -216,7 +215,7 @@ TEST_F(CudaFlight, WhoeverWaitsLooksAfterAll) {
 }
 
 // The driver frees pinned memory when nothing runs any more.
-TEST_F(CudaFlight, SoDoesWhoeverFreesPinnedMemory) {
+TEST_F(CudaInFlight, SoDoesWhoeverFreesPinnedMemory) {
   open();
   bind({{1}});
   endless(kOne, 8);
@@ -235,7 +234,7 @@ TEST_F(CudaFlight, SoDoesWhoeverFreesPinnedMemory) {
 }
 
 // The cancel word is not lost when the work has not begun yet.
-TEST_F(CudaFlight, WorkBehindOtherWorkCanBeStopped) {
+TEST_F(CudaInFlight, WorkBehindOtherWorkCanBeStopped) {
   open();
   bind({{1}});
   endless(kOne, 1);
@@ -261,7 +260,7 @@ TEST_F(CudaFlight, WorkBehindOtherWorkCanBeStopped) {
   EXPECT_TRUE(device_->wait(*first));
 }
 
-TEST_F(CudaFlight, TimeIsOverBeforeTheFirstStep) {
+TEST_F(CudaInFlight, TimeIsOverBeforeTheFirstStep) {
   open();
   bind({{1}});
   uint32_t failed_step = 9;
@@ -274,7 +273,7 @@ TEST_F(CudaFlight, TimeIsOverBeforeTheFirstStep) {
 
 // ---- accesses out of bounds
 
-TEST_F(CudaFlight, TheSmallestLaneOutOfBoundsIsTold) {
+TEST_F(CudaInFlight, TheSmallestLaneOutOfBoundsIsReported) {
   open();
   bind({{1}});
   std::atomic<uint32_t> launches = 0;
@@ -298,7 +297,7 @@ TEST_F(CudaFlight, TheSmallestLaneOutOfBoundsIsTold) {
 }
 
 // A stop that nobody asked for is not taken for one of a later submission.
-TEST_F(CudaFlight, OldStopsAreForgotten) {
+TEST_F(CudaInFlight, OldStopsAreForgotten) {
   open();
   bind({{1}});
   fake_cuda().on_kernel("vyre_entry_0", [](const cuda::FakeLaunch& x) {
@@ -314,7 +313,7 @@ TEST_F(CudaFlight, OldStopsAreForgotten) {
 
 // ---- times
 
-TEST_F(CudaFlight, TimesAreMeasuredWhereTheyAreWanted) {
+TEST_F(CudaInFlight, TimesAreMeasuredWhereTheyAreWanted) {
   open();
   bind({{1}});
   fake_cuda().on_kernel("vyre_entry_0", [](const cuda::FakeLaunch&) {
@@ -355,7 +354,7 @@ TEST_F(CudaFlight, TimesAreMeasuredWhereTheyAreWanted) {
 
 // ---- a lost device
 
-TEST_F(CudaFlight, AKernelThatBreaksTheContextLosesTheDevice) {
+TEST_F(CudaInFlight, AKernelThatBreaksTheContextLosesTheDevice) {
   open();
   bind({{1}});
   fake_cuda().on_kernel("vyre_entry_0", [this](const cuda::FakeLaunch&) {
@@ -389,7 +388,7 @@ TEST_F(CudaFlight, AKernelThatBreaksTheContextLosesTheDevice) {
   expect_runs({launch(kOne)});
 }
 
-TEST_F(CudaFlight, AContextThatStaysBrokenIsSaidSo) {
+TEST_F(CudaInFlight, AContextThatStaysBrokenIsSaidSo) {
   fake_cuda().reset({.stays_broken = true});
   open();
   bind({{1}});
@@ -407,7 +406,7 @@ TEST_F(CudaFlight, AContextThatStaysBrokenIsSaidSo) {
   expect_runs({launch(kOne)});
 }
 
-TEST_F(CudaFlight, RecoveryStopsWhatRuns) {
+TEST_F(CudaInFlight, RecoveryStopsWhatRuns) {
   open();
   bind({{1}});
   endless(kOne, 1);

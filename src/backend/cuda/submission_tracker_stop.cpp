@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting, with a look at all time limits, and what is done about work that goes on after them.
+// Waiting, while the waiter checks all time limits, and what it does about work that exceeds them.
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "backend/cuda/flight.hpp"
+#include "backend/cuda/submission_tracker.hpp"
 #include "base/errors.hpp"
 #include "device/host_steps.hpp"
 
@@ -23,8 +23,8 @@ namespace {
 
 // A short kernel is over before a sleep would be.
 constexpr auto kSpin = 4ms;
-constexpr auto kLook = 20us;  // between two looks at the time limits
-constexpr auto kAsk = 5us;    // between two questions for an event where there is a mark
+constexpr auto kWatchInterval = 20us;  // between two checks of the time limits
+constexpr auto kQueryInterval = 5us;   // between two questions for an event where there is a mark
 constexpr auto kShortSleep = 20us;
 constexpr auto kLongSleep = 500us;
 // Submissions that have not begun are held back when exclusive() has waited so long.
@@ -46,11 +46,11 @@ std::chrono::milliseconds time_of_environment(const char* variable,
   return error == std::errc() && at == end ? std::chrono::milliseconds(number) : usual;
 }
 
-std::string kernels_of(const Flight& flight) {
-  const auto name = [](const Flight::Launched& launch) -> const std::string& {
+std::string kernels_of(const InFlightSubmission& in_flight) {
+  const auto name = [](const InFlightSubmission::Launched& launch) -> const std::string& {
     return launch.code->kernels[launch.entry].entry.name;
   };
-  const auto& launches = flight.launches;
+  const auto& launches = in_flight.launches;
   if (launches.empty()) return "work";
   if (launches.size() == 1) return fmt::format("the kernel of `{}`", name(launches[0]));
   return fmt::format("one of {} kernels, from `{}` to `{}`,", launches.size(), name(launches[0]),
@@ -59,138 +59,134 @@ std::string kernels_of(const Flight& flight) {
 
 }  // namespace
 
-Flights::Flights(const Gpu& gpu)
+SubmissionTracker::SubmissionTracker(const Gpu& gpu, SubmissionResources& resources)
     : gpu_(gpu),
+      resources_(resources),
       grace_(time_of_environment(kGraceVariable, kGrace)),
       moment_(time_of_environment(kMomentVariable, kMoment)) {}
 
 // ---- time limits
 
-void Flights::watch(Clock::time_point now) {
+void SubmissionTracker::watch(Clock::time_point now) {
   const std::scoped_lock lock(mutex_);
   if (gpu_.hung) return;
-  for (const auto& flight : flights_) {
-    const auto end = flight->end.load(std::memory_order_relaxed);
-    if (flight->ticket == Ticket{} || end == Flight::End::Over) continue;
-    if (end == Flight::End::None) {
-      if (flight->cancel != nullptr && flight->cancel->load(std::memory_order_relaxed))
-        stop(*flight, Flight::End::Cancelled);
-      else if (now >= flight->deadline)
-        stop(*flight, Flight::End::OutOfTime);
+  for (const auto& in_flight : submissions_) {
+    const auto end = in_flight->end.load(std::memory_order_relaxed);
+    if (in_flight->ticket == Ticket{} || end == InFlightSubmission::End::Over) continue;
+    if (end == InFlightSubmission::End::None) {
+      if (in_flight->cancel != nullptr && in_flight->cancel->load(std::memory_order_relaxed))
+        stop(*in_flight, InFlightSubmission::End::Cancelled);
+      else if (now >= in_flight->deadline)
+        stop(*in_flight, InFlightSubmission::End::OutOfTime);
     }
-    if (flight->told_to_stop == Flight::kNever || !runs(*flight)) continue;
+    if (in_flight->stop_requested_at == InFlightSubmission::kNever || !resources_.runs(*in_flight))
+      continue;
     // What has not begun cannot end: its time starts anew when it does.
-    if (is_behind_other(*flight))
-      flight->told_to_stop = now;
-    else if (now >= flight->told_to_stop + grace_)
-      return abandon(*flight);
+    if (is_behind_other(*in_flight))
+      in_flight->stop_requested_at = now;
+    else if (now >= in_flight->stop_requested_at + grace_)
+      return abandon(*in_flight);
   }
 }
 
-// What cannot be stored is stored at the next look, unless the device is lost, which whoever waits
-// is told.
-void Flights::stop(Flight& flight, Flight::End end) {
-  if (flight.end.load(std::memory_order_relaxed) != Flight::End::None) return;
-  if (flight.submitted && gpu_.driver.event_query(flight.done).ok()) return;  // it is over already
-  if (flight.told_to_stop == Flight::kNever) flight.told_to_stop = Clock::now();
-  for (size_t i = 0; i < flight.launches.size(); ++i) {
-    const DeviceAddress control =
-        flight.areas[i / kAreaControls] + i % kAreaControls * sizeof(GpuControl);
-    if (!gpu_.driver.set_words(control + offsetof(GpuControl, cancel), 1, 1, control_stream_).ok())
-      return;
-  }
-  flight.end.store(end, std::memory_order_release);
+// What cannot be stored is stored at the next check, unless the device is lost; the waiter gets
+// that error.
+void SubmissionTracker::stop(InFlightSubmission& in_flight, InFlightSubmission::End end) {
+  if (in_flight.end.load(std::memory_order_relaxed) != InFlightSubmission::End::None) return;
+  if (in_flight.submitted && gpu_.driver.event_query(in_flight.done).ok())
+    return;  // it is over already
+  if (in_flight.stop_requested_at == InFlightSubmission::kNever)
+    in_flight.stop_requested_at = Clock::now();
+  if (!resources_.cancel(in_flight)) return;
+  in_flight.end.store(end, std::memory_order_release);
 }
 
-bool Flights::runs(const Flight& flight) const {
-  const Outcome asked = flight.submitted ? gpu_.driver.event_query(flight.done)
-                                         : gpu_.driver.stream_query(flight.stream);
-  return asked.status == status::kNotReady;
-}
-
-// A stream works in order. Work that nobody told to stop may take as long as it likes, and what is
+// A stream works in order. Work without a request to stop may take as long as it likes, and what is
 // behind it has not begun.
-bool Flights::is_behind_other(const Flight& flight) {
-  const auto number = [](const Flight& f) { return f.ticket.value >> kSlotBits; };
-  if (std::ranges::any_of(flight.after, [&](Ticket ticket) {
-        const Flight* const other = find(ticket);
-        return other != nullptr && other->submitted && runs(*other);
+bool SubmissionTracker::is_behind_other(const InFlightSubmission& in_flight) {
+  const auto number = [](const InFlightSubmission& f) { return f.ticket.value >> kSlotBits; };
+  if (std::ranges::any_of(in_flight.after, [&](Ticket ticket) {
+        const InFlightSubmission* const other = find(ticket);
+        return other != nullptr && other->submitted && resources_.runs(*other);
       }))
     return true;
-  return std::ranges::any_of(flights_, [&](const std::unique_ptr<Flight>& other) {
-    return other->ticket != Ticket{} && other->stream == flight.stream &&
-           number(*other) < number(flight) && other->submitted && runs(*other);
+  return std::ranges::any_of(submissions_, [&](const std::unique_ptr<InFlightSubmission>& other) {
+    return other->ticket != Ticket{} && other->stream == in_flight.stream &&
+           number(*other) < number(in_flight) && other->submitted && resources_.runs(*other);
   });
 }
 
 // ---- work that does not stop
 
-void Flights::abandon(const Flight& flight) {
+void SubmissionTracker::abandon(const InFlightSubmission& in_flight) {
   loss_ = {.code = ErrorCode::DeviceLost,
            .message = fmt::format(
                "{} on device `{}` did not end within {} ms of being told to stop. It may run for "
                "ever and write to memory of the device, so nothing of the device is freed. Fix: "
                "restart the process; if the program ends on device `cpu`, report this as a bug",
-               kernels_of(flight), gpu_.info.id, grace_.count()),
+               kernels_of(in_flight), gpu_.info.id, grace_.count()),
            .context = {},
            .at = {},
            .diagnostics = {}};
   gpu_.hung.store(true, std::memory_order_release);
 }
 
-Error Flights::loss() {
+Error SubmissionTracker::loss() {
   const std::scoped_lock lock(mutex_);
   return loss_;
 }
 
-Error Flights::stopped_before(const Flight& flight) {
-  if (gpu_.hung) return hung_error(flight);
-  return flight.end.load(std::memory_order_acquire) == Flight::End::Cancelled
+Error SubmissionTracker::stopped_before(const InFlightSubmission& in_flight) {
+  if (gpu_.hung) return hung_error(in_flight);
+  return in_flight.end.load(std::memory_order_acquire) == InFlightSubmission::End::Cancelled
              ? cancelled_error()
-             : out_of_time_error(0, flight.steps);
+             : out_of_time_error(0, in_flight.steps);
 }
 
-Error Flights::hung_error(const Flight& flight) {
+Error SubmissionTracker::hung_error(const InFlightSubmission& in_flight) {
   Error why = loss();
-  if (flight.failed_step != nullptr)
-    *flight.failed_step = flight.launches.size() == 1 ? flight.launches[0].step : flight.step;
-  const auto end = flight.end.load(std::memory_order_acquire);
-  if (end == Flight::End::None) return why;
+  if (in_flight.failed_step != nullptr)
+    *in_flight.failed_step =
+        in_flight.launches.size() == 1 ? in_flight.launches[0].step : in_flight.step;
+  const auto end = in_flight.end.load(std::memory_order_acquire);
+  if (end == InFlightSubmission::End::None) return why;
   why.code = ErrorCode::Timeout;
-  why.message = fmt::format(
-      "the dispatch {}, and the device is lost: {}",
-      end == Flight::End::Cancelled ? "was cancelled" : "ran longer than its time limit",
-      why.message);
+  why.message =
+      fmt::format("the dispatch {}, and the device is lost: {}",
+                  end == InFlightSubmission::End::Cancelled ? "was cancelled"
+                                                            : "ran longer than its time limit",
+                  why.message);
   return why;
 }
 
-bool Flights::has_ended() {
+bool SubmissionTracker::has_ended() {
   const std::scoped_lock lock(mutex_);
-  return std::ranges::none_of(flights_, [&](const std::unique_ptr<Flight>& flight) {
-    return flight->stream != nullptr &&
-           gpu_.driver.stream_query(flight->stream).status == status::kNotReady;
-  });
+  return std::ranges::none_of(
+      submissions_, [&](const std::unique_ptr<InFlightSubmission>& in_flight) {
+        return in_flight->stream != nullptr &&
+               gpu_.driver.stream_query(in_flight->stream).status == status::kNotReady;
+      });
 }
 
 // ---- waiting
 
-Result<bool> Flights::wait_for(EventHandle event, Deadline until, uint32_t* mark) {
+Result<bool> SubmissionTracker::wait_for(EventHandle event, Deadline until, uint32_t* mark) {
   const Clock::time_point begin = Clock::now();
-  Clock::time_point looked = begin;
-  Clock::time_point ask = mark != nullptr ? begin + kAsk : begin;
+  Clock::time_point watched = begin;
+  Clock::time_point next_query = mark != nullptr ? begin + kQueryInterval : begin;
   for (Clock::time_point now = begin;; now = Clock::now()) {
     if (mark != nullptr && std::atomic_ref(*mark).load(std::memory_order_acquire) != 0) return true;
-    if (now >= ask) {
-      const Outcome asked = gpu_.driver.event_query(event);
-      if (asked.ok()) return true;
-      if (asked.status != status::kNotReady) return std::unexpected(gpu_.failed(asked, "work"));
-      if (mark != nullptr) ask = now + kAsk;
+    if (now >= next_query) {
+      const Outcome queried = gpu_.driver.event_query(event);
+      if (queried.ok()) return true;
+      if (queried.status != status::kNotReady) return std::unexpected(gpu_.failed(queried, "work"));
+      if (mark != nullptr) next_query = now + kQueryInterval;
     }
     if (gpu_.hung.load(std::memory_order_acquire)) return std::unexpected(loss());
     if (now >= until) return false;
-    if (now - looked >= kLook) {
+    if (now - watched >= kWatchInterval) {
       watch(now);
-      looked = now;
+      watched = now;
     }
     const auto waited = now - begin;
     if (waited < kSpin) continue;
@@ -199,12 +195,13 @@ Result<bool> Flights::wait_for(EventHandle event, Deadline until, uint32_t* mark
   }
 }
 
-bool Flights::settle(Deadline until) noexcept {
+bool SubmissionTracker::settle(Deadline until) noexcept {
   const auto any_runs = [&] {
     const std::scoped_lock lock(mutex_);
-    return std::ranges::any_of(flights_, [&](const std::unique_ptr<Flight>& flight) {
-      return flight->ticket != Ticket{} && runs(*flight);
-    });
+    return std::ranges::any_of(
+        submissions_, [&](const std::unique_ptr<InFlightSubmission>& in_flight) {
+          return in_flight->ticket != Ticket{} && resources_.runs(*in_flight);
+        });
   };
   while (any_runs()) {
     const Clock::time_point now = Clock::now();
@@ -215,8 +212,8 @@ bool Flights::settle(Deadline until) noexcept {
   return true;
 }
 
-bool Flights::await_stream(const Flight& flight) {
-  while (gpu_.driver.stream_query(flight.stream).status == status::kNotReady) {
+bool SubmissionTracker::await_stream(const InFlightSubmission& in_flight) {
+  while (gpu_.driver.stream_query(in_flight.stream).status == status::kNotReady) {
     if (gpu_.hung) return false;
     watch(Clock::now());
     std::this_thread::sleep_for(kShortSleep);
@@ -224,7 +221,7 @@ bool Flights::await_stream(const Flight& flight) {
   return true;
 }
 
-Result<bool> Flights::keep_pace(Flight& flight, Pace& pace) {
+Result<bool> SubmissionTracker::keep_pace(InFlightSubmission& in_flight, Pace& pace) {
   constexpr std::string_view kDoing = "marking work";
   pace.calls = 0;
   EventHandle& here = pace.events[pace.next];
@@ -232,14 +229,14 @@ Result<bool> Flights::keep_pace(Flight& flight, Pace& pace) {
   const EventHandle before = pace.events[pace.next];
   if (here == nullptr)
     VYRE_TRY(gpu_.check(gpu_.driver.event_create(&here, kEventDisableTiming), kDoing));
-  VYRE_TRY(gpu_.check(gpu_.driver.event_record(here, flight.stream), kDoing));
+  VYRE_TRY(gpu_.check(gpu_.driver.event_record(here, in_flight.stream), kDoing));
   if (before == nullptr) return true;
   const Clock::time_point begin = Clock::now();
   for (bool room = false; !room;) {
     auto done = wait_for(before, Clock::now() + kShortBatch);
-    if (!done) return std::unexpected(gpu_.hung ? hung_error(flight) : std::move(done.error()));
+    if (!done) return std::unexpected(gpu_.hung ? hung_error(in_flight) : std::move(done.error()));
     room = *done;
-    if (!room && look_at(flight)) return false;
+    if (!room && poll_stop(in_flight)) return false;
   }
   const auto took = Clock::now() - begin;
   if (took > kLongBatch) pace.batch = std::max(pace.batch / 4, Pace::kLeast);
@@ -249,14 +246,15 @@ Result<bool> Flights::keep_pace(Flight& flight, Pace& pace) {
 
 // ---- moments without work
 
-bool Flights::is_idle(const Flight* inside) const {
+bool SubmissionTracker::is_idle(const InFlightSubmission* inside) const {
   if (exclusive_ || issuing_ != (inside != nullptr ? 1U : 0U)) return false;
-  return std::ranges::none_of(flights_, [&](const std::unique_ptr<Flight>& flight) {
-    return flight->ticket != Ticket{} && runs(*flight);
-  });
+  return std::ranges::none_of(submissions_,
+                              [&](const std::unique_ptr<InFlightSubmission>& in_flight) {
+                                return in_flight->ticket != Ticket{} && resources_.runs(*in_flight);
+                              });
 }
 
-Result<Flights::Exclusive> Flights::exclusive() {
+Result<SubmissionTracker::Exclusive> SubmissionTracker::exclusive() {
   const Clock::time_point begin = Clock::now();
   bool wanting = false;
   for (;;) {
@@ -282,7 +280,8 @@ Result<Flights::Exclusive> Flights::exclusive() {
   return Exclusive(*this);
 }
 
-std::optional<Flights::Exclusive> Flights::try_exclusive(const Flight& inside) {
+std::optional<SubmissionTracker::Exclusive> SubmissionTracker::try_exclusive(
+    const InFlightSubmission& inside) {
   const Clock::time_point begin = Clock::now();
   for (;;) {
     const Clock::time_point now = Clock::now();
@@ -298,12 +297,12 @@ std::optional<Flights::Exclusive> Flights::try_exclusive(const Flight& inside) {
   }
 }
 
-void Flights::end_exclusive() noexcept {
+void SubmissionTracker::end_exclusive() noexcept {
   const std::scoped_lock lock(mutex_);
   exclusive_ = false;
 }
 
-void Flights::free_deferred() noexcept {
+void SubmissionTracker::free_deferred() noexcept {
   if (gpu_.deferred.empty() || gpu_.hung) return;
   if (gpu_.deferred.many()) {
     const auto moment = exclusive();  // frees
@@ -318,8 +317,8 @@ void Flights::free_deferred() noexcept {
   gpu_.deferred.run(gpu_.driver);
 }
 
-Result<void> Flights::await_entry(std::unique_lock<std::mutex>& lock,
-                                  const Submission& submission) {
+Result<void> SubmissionTracker::await_entry(std::unique_lock<std::mutex>& lock,
+                                            const Submission& submission) {
   while (exclusive_ || wanting_ != 0 || gpu_.hung) {
     if (gpu_.hung) return std::unexpected(loss_);
     lock.unlock();

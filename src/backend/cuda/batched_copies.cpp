@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/moves.hpp"
+#include "backend/cuda/batched_copies.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,15 +11,15 @@ namespace vyre::backend::cuda {
 
 namespace {
 
-constexpr size_t kMostMoves = 32;
+constexpr size_t kMostCopies = 32;
 constexpr uint32_t kThreads = 256;
 
-// A block for each move. Loads are volatile: the host stores to pinned memory between two launches.
-constexpr const char* kMovePtx = R"(.version 6.3
+// A block for each copy. Loads are volatile: the host stores to pinned memory between two launches.
+constexpr const char* kBatchedCopyPtx = R"(.version 6.3
 .target sm_75
 .address_size 64
 
-.visible .entry vyre_move(.param .align 8 .b8 p_moves[768])
+.visible .entry vyre_batched_copies(.param .align 8 .b8 p_copies[768])
 {
   .reg .pred %p, %fill;
   .reg .b32 %i, %step, %bytes, %value, %x, %t;
@@ -27,7 +27,7 @@ constexpr const char* kMovePtx = R"(.version 6.3
 
   mov.u32 %t, %ctaid.x;
   mul.wide.u32 %at, %t, 24;
-  mov.b64 %row, p_moves;
+  mov.b64 %row, p_copies;
   add.u64 %row, %row, %at;
   ld.param.u64 %to, [%row];
   ld.param.u64 %from, [%row+8];
@@ -73,33 +73,34 @@ end:
 }
 )";
 
-bool overlap(DeviceAddress a, DeviceAddress b, const Move& x, const Move& y) {
+bool overlap(DeviceAddress a, DeviceAddress b, const BatchedCopy& x, const BatchedCopy& y) {
   return a < b + y.bytes && b < a + x.bytes;
 }
 
 }  // namespace
 
-Moves::Moves(const Gpu& gpu) : gpu_(gpu), kernel_(gpu, kMovePtx, "vyre_move") {}
+BatchedCopies::BatchedCopies(const Gpu& gpu)
+    : gpu_(gpu), kernel_(gpu, kBatchedCopyPtx, "vyre_batched_copies") {}
 
-bool Moves::fits(const std::vector<Move>& list, const Move& move) {
-  return list.size() < kMostMoves &&
+bool BatchedCopies::fits(const std::vector<BatchedCopy>& list, const BatchedCopy& copy) {
+  return list.size() < kMostCopies &&
          std::ranges::none_of(
              list,
-             [&](const Move& other) {
-               return overlap(move.to, other.to, move, other) ||
-                      (other.from != 0 && overlap(move.to, other.from, move, other)) ||
-                      (move.from != 0 && overlap(move.from, other.to, move, other));
+             [&](const BatchedCopy& other) {
+               return overlap(copy.to, other.to, copy, other) ||
+                      (other.from != 0 && overlap(copy.to, other.from, copy, other)) ||
+                      (copy.from != 0 && overlap(copy.from, other.to, copy, other));
              });
 }
 
-Result<void> Moves::launch(const std::vector<Move>& list, Work& work) {
+Result<void> BatchedCopies::launch(const std::vector<BatchedCopy>& list, CommandSink& sink) {
   VYRE_TRY_ASSIGN(auto function, kernel_.function());
-  std::array<Move, kMostMoves> moves = {};
-  std::ranges::copy(list, moves.begin());
-  return gpu_.check(work.launch({.function = function,
+  std::array<BatchedCopy, kMostCopies> copies = {};
+  std::ranges::copy(list, copies.begin());
+  return gpu_.check(sink.launch({.function = function,
                                  .grid = {static_cast<uint32_t>(list.size()), 1, 1},
                                  .threads = kThreads},
-                                std::as_bytes(std::span(moves))),
+                                std::as_bytes(std::span(copies))),
                     "short copies");
 }
 

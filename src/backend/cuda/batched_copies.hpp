@@ -8,36 +8,36 @@
 #include <vector>
 
 #include "backend/cuda/code.hpp"
+#include "backend/cuda/command_sink.hpp"
 #include "backend/cuda/gpu.hpp"
-#include "backend/cuda/work.hpp"
 #include "vyre/base/result.hpp"
 
 namespace vyre::backend::cuda {
 
 // As the kernel reads it.
-struct Move {
+struct BatchedCopy {
   DeviceAddress to = 0;
   DeviceAddress from = 0;  // 0: `value` is stored
   uint32_t bytes = 0;
   uint32_t value = 0;  // a word; where there is an odd number of bytes, its first one
 };
-static_assert(sizeof(Move) == 24);
+static_assert(sizeof(BatchedCopy) == 24);
 
-inline constexpr uint64_t kMostMoveBytes = 4096;
+inline constexpr uint64_t kMostBatchedBytes = 4096;
 
-// Moves that are waiting to be done, in any order.
-class Moves {
+// Copies that are waiting to be done, in any order.
+class BatchedCopies {
  public:
-  explicit Moves(const Gpu& gpu);
+  explicit BatchedCopies(const Gpu& gpu);
 
   // A kernel that compiles for some milliseconds the first time.
   bool load() { return kernel_.function().has_value(); }
   [[nodiscard]] bool is_loaded() const { return kernel_.is_loaded(); }
   void clear() noexcept { kernel_.clear(); }
 
-  // Of one list: whether the move can be done with those in it.
-  static bool fits(const std::vector<Move>& list, const Move& move);
-  Result<void> launch(const std::vector<Move>& list, Work& work);
+  // Of one list: whether the copy can be done with those in it.
+  static bool fits(const std::vector<BatchedCopy>& list, const BatchedCopy& copy);
+  Result<void> launch(const std::vector<BatchedCopy>& list, CommandSink& sink);
 
  private:
   const Gpu& gpu_;

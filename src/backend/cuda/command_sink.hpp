@@ -46,24 +46,24 @@ struct Node {
   std::vector<std::byte> parameters{};  // of a launch
 };
 
-class Work {
+class CommandSink {
  public:
-  Work(const Gpu& gpu, StreamHandle stream) : gpu_(&gpu), stream_(stream) {}
+  CommandSink(const Gpu& gpu, StreamHandle stream) : gpu_(&gpu), stream_(stream) {}
 
-  // The stream captures, and what the calls become is added to the nodes, if anybody wants them.
-  static Work capturing(const Gpu& gpu, StreamHandle stream, std::vector<Node>* nodes) {
-    Work work(gpu, stream);
-    work.captured_ = nodes;
-    work.of_graph_ = true;
-    return work;
+  // The stream captures, and the calls are added to the nodes, if there are any.
+  static CommandSink capturing(const Gpu& gpu, StreamHandle stream, std::vector<Node>* nodes) {
+    CommandSink sink(gpu, stream);
+    sink.captured_ = nodes;
+    sink.of_graph_ = true;
+    return sink;
   }
   // Nothing runs: the nodes of the graph become what the calls are.
-  static Work patching(const Gpu& gpu, GraphExecHandle graph, std::span<Node> nodes) {
-    Work work(gpu, nullptr);
-    work.graph_ = graph;
-    work.nodes_ = nodes;
-    work.of_graph_ = true;
-    return work;
+  static CommandSink patching(const Gpu& gpu, GraphExecHandle graph, std::span<Node> nodes) {
+    CommandSink sink(gpu, nullptr);
+    sink.graph_ = graph;
+    sink.nodes_ = nodes;
+    sink.of_graph_ = true;
+    return sink;
   }
   // Whether all this is for later.
   [[nodiscard]] bool of_graph() const { return of_graph_; }

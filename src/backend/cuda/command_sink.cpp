@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/work.hpp"
+#include "backend/cuda/command_sink.hpp"
 
 #include <algorithm>
 
@@ -15,28 +15,28 @@ void* host_pointer(uint64_t address) {
 
 }  // namespace
 
-Outcome Work::note(const Outcome& done, Node&& node) {
+Outcome CommandSink::note(const Outcome& done, Node&& node) {
   if (!done.ok() || captured_ == nullptr) return done;
   // What comes next would depend on the node that came last.
   int capturing = 0;
   const NodeHandle* last = nullptr;
   size_t count = 0;
-  const Outcome asked =
+  const Outcome queried =
       gpu_->driver.capture_info(stream_, &capturing, nullptr, nullptr, &last, &count);
-  if (!asked.ok()) return asked;
-  if (count != 1) return {status::kInvalidValue, asked.call};
+  if (!queried.ok()) return queried;
+  if (count != 1) return {status::kInvalidValue, queried.call};
   node.handle = *last;
   captured_->push_back(std::move(node));
   return done;
 }
 
 template <class Call>
-Node* Work::next() {
+Node* CommandSink::next() {
   unlike_ = unlike_ || next_ == nodes_.size() || !std::holds_alternative<Call>(nodes_[next_].call);
   return unlike_ ? nullptr : &nodes_[next_++];
 }
 
-Outcome Work::launch(const LaunchCall& call, std::span<const std::byte> parameters) {
+Outcome CommandSink::launch(const LaunchCall& call, std::span<const std::byte> parameters) {
   const auto& [function, grid, threads, shared, cooperative] = call;
   void* pointers[] = {const_cast<std::byte*>(parameters.data())};  // the driver reads it
   if (graph_ == nullptr) {
@@ -69,7 +69,7 @@ Outcome Work::launch(const LaunchCall& call, std::span<const std::byte> paramete
   return done;
 }
 
-Outcome Work::set(const SetCall& call) {
+Outcome CommandSink::set(const SetCall& call) {
   if (graph_ == nullptr)
     return note(call.width == 4
                     ? gpu_->driver.set_words(call.to, call.value, call.count, stream_)
@@ -85,7 +85,7 @@ Outcome Work::set(const SetCall& call) {
   return done;
 }
 
-Outcome Work::copy(const CopyCall& call) {
+Outcome CommandSink::copy(const CopyCall& call) {
   using Way = CopyCall::Way;
   if (graph_ == nullptr) {
     const auto run = [&] {
