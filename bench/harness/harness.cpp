@@ -69,11 +69,105 @@ double time_per_call(const Side& side, double most_ns, const Clock& clock) {
   const double start = clock();
   double taken = 0;
   size_t done = 0;
-  for (size_t next_look = 1; done < side.calls && taken < most_ns; next_look *= 2) {
-    for (; done < std::min(next_look, side.calls); ++done) side.run();
+  for (size_t next_check = 1; done < side.calls && taken < most_ns; next_check *= 2) {
+    for (; done < std::min(next_check, side.calls); ++done) side.run();
     taken = clock() - start;
   }
   return taken / static_cast<double>(done);
+}
+
+// Ours and the peers that are there, each called once, and how they took part.
+struct Measured {
+  std::vector<Side> sides{};  // ours first
+  std::vector<const Peer*> peers{};
+  std::vector<Agreement> agreements{};
+  std::string failure{};
+};
+
+void sample(const Case& c, const Options& options, const Clock& clock,
+            const std::vector<double>& first_calls, Measured& m) {
+  double slowest = 0;
+  const double sample_ns = options.quick ? kSampleQuickNs : std::max(kSampleNs, c.sample_ns);
+  const auto prepare = [&](const std::function<void()>& run, const std::function<double()>& device,
+                           double first) {
+    // The first call of a warm case also pays for threads and page faults.
+    const double again = c.one_call || first > kSlowNs ? first : time_of(run, clock);
+    slowest = std::max(slowest, again);
+    Side side{run};
+    side.device = device;
+    side.warm = !c.one_call && again < kWarmNs;
+    if (!c.one_call)
+      side.calls = static_cast<size_t>(std::clamp(sample_ns / std::max(again, 1.0), 1.0, 1e6));
+    m.sides.push_back(std::move(side));
+  };
+  prepare(c.ours, c.device, first_calls[0]);
+  for (size_t i = 0; i < m.peers.size(); ++i)
+    prepare(m.peers[i]->run, m.peers[i]->device, first_calls[i + 1]);
+  uint32_t repetitions = c.repetitions != 0 ? c.repetitions : options.repetitions;
+  if (slowest > kSlowNs) repetitions = std::min(repetitions, 5u);
+  if (options.quick) repetitions = std::min(repetitions, 3u);
+  const double settle_ns =
+      options.quick ? std::min(kSettleQuickNs, options.settle_ns) : options.settle_ns;
+  for (uint32_t r = 0; r < repetitions; ++r) {
+    for (Side& side : m.sides) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(static_cast<int64_t>(settle_ns)));
+      if (side.warm) side.run();  // threads are awake and caches warm again
+      side.times.push_back(time_per_call(side, kLongSample * sample_ns, clock) / c.per);
+    }
+  }
+  for (uint32_t r = 0; r < repetitions; ++r)
+    for (Side& side : m.sides)
+      if (const double ns = side.device ? side.device() : 0; ns > 0)
+        side.device_times.push_back(ns / c.per);
+}
+
+// The row of a name, for its fastest variant.
+Row row_of(const Case& c, const Options& options, const Measured& m, const std::string& name) {
+  Row row;
+  row.id = c.id;
+  row.workload = c.workload;
+  row.peer = name;
+  row.failure = m.failure;
+  if (m.failure.empty() && !options.peers_only) {
+    row.ours = summary(m.sides[0].times);
+    row.ours_device = summary_or_none(m.sides[0].device_times);
+  }
+  bool all_equal = true;
+  std::string differs;
+  for (size_t i = 0; i < m.peers.size(); ++i) {
+    if (m.peers[i]->name != name) continue;
+    const Sample theirs = summary(m.sides[i + 1].times);
+    const bool compared = m.peers[i]->compare && !options.peers_only;
+    if (compared && !m.agreements[i].equal) {
+      all_equal = false;
+      differs = m.agreements[i].how;
+    }
+    if (row.theirs.repetitions != 0 && theirs.median_ns >= row.theirs.median_ns) continue;
+    row.theirs = theirs;
+    row.theirs_device = summary_or_none(m.sides[i + 1].device_times);
+    row.variant = m.peers[i]->variant;
+    row.agreement = m.agreements[i];
+    row.compared = compared;
+  }
+  if (!all_equal) row.agreement = {false, differs};
+  for (const Peer& peer : c.peers) {
+    if (peer.name != name) continue;
+    row.goal = peer.goal;
+    if (row.theirs.repetitions == 0) row.unavailable = peer.unavailable;
+  }
+  const bool both = row.theirs.repetitions != 0 && row.ours.repetitions != 0;
+  if (both) row.ratio = row.theirs.median_ns / row.ours.median_ns;
+  const bool both_devices = row.theirs_device.repetitions != 0 && row.ours_device.repetitions != 0;
+  if (both_devices) row.device_ratio = row.theirs_device.median_ns / row.ours_device.median_ns;
+  switch (row.goal.kind) {
+    case Goal::Kind::None: break;
+    case Goal::Kind::Ratio:
+    case Goal::Kind::Over: row.judged = both; break;
+    case Goal::Kind::DeviceRatio: row.judged = both_devices; break;
+    case Goal::Kind::AtMost: row.judged = row.ours.repetitions != 0; break;
+  }
+  if (options.quick) row.judged = false;
+  return row;
 }
 
 }  // namespace
@@ -84,7 +178,7 @@ double now_ns() {
                                  .count());
 }
 
-bool Bench::wants(std::string_view id) const {
+bool Bench::includes(std::string_view id) const {
   return options_.only.empty() || std::ranges::find(options_.only, id) != options_.only.end();
 }
 
@@ -118,28 +212,8 @@ std::vector<Row> Bench::run(std::string_view id, std::string_view workload,
 }
 
 std::vector<Row> Bench::measure(Case& c) {
-  std::vector<Side> sides;  // ours first, then the peers that are there
-  std::vector<const Peer*> peers;
-  std::vector<Agreement> agreements;
-  std::vector<Row> rows;
-
   const Clock clock = c.clock ? c.clock : Clock(now_ns);
-  std::string failure;
-  double slowest = 0;
-  const double sample_ns = quick() ? kSampleQuickNs : std::max(kSampleNs, c.sample_ns);
-  const auto prepare = [&](const std::function<void()>& run, const std::function<double()>& device,
-                           double first) {
-    // The first call of a warm case also pays for threads and page faults.
-    const double again = c.one_call || first > kSlowNs ? first : time_of(run, clock);
-    slowest = std::max(slowest, again);
-    Side side{run};
-    side.device = device;
-    side.warm = !c.one_call && again < kWarmNs;
-    if (!c.one_call)
-      side.calls = static_cast<size_t>(std::clamp(sample_ns / std::max(again, 1.0), 1.0, 1e6));
-    sides.push_back(std::move(side));
-  };
-
+  Measured m;
   if (options_.peers_only) {
     c.ours = [] {};
     c.device = nullptr;
@@ -148,89 +222,23 @@ std::vector<Row> Bench::measure(Case& c) {
   try {
     first_calls.push_back(time_of(c.ours, clock));
   } catch (const Failed& e) {
-    failure = e.what();
+    m.failure = e.what();
   }
   for (const Peer& peer : c.peers) {
-    if (!peer.unavailable.empty() || !failure.empty()) continue;
+    if (!peer.unavailable.empty() || !m.failure.empty()) continue;
     if (peer.reset) peer.reset();
     first_calls.push_back(time_of(peer.run, clock));
     const bool compare = peer.compare && !options_.peers_only;
-    agreements.push_back(compare ? peer.compare() : Agreement{});
-    peers.push_back(&peer);
+    m.agreements.push_back(compare ? peer.compare() : Agreement{});
+    m.peers.push_back(&peer);
   }
-  if (failure.empty()) {
-    prepare(c.ours, c.device, first_calls[0]);
-    for (size_t i = 0; i < peers.size(); ++i)
-      prepare(peers[i]->run, peers[i]->device, first_calls[i + 1]);
-    uint32_t repetitions = c.repetitions != 0 ? c.repetitions : options_.repetitions;
-    if (slowest > kSlowNs) repetitions = std::min(repetitions, 5u);
-    if (quick()) repetitions = std::min(repetitions, 3u);
-    const double settle_ns =
-        quick() ? std::min(kSettleQuickNs, options_.settle_ns) : options_.settle_ns;
-    for (uint32_t r = 0; r < repetitions; ++r) {
-      for (Side& side : sides) {
-        std::this_thread::sleep_for(std::chrono::nanoseconds(static_cast<int64_t>(settle_ns)));
-        if (side.warm) side.run();  // threads are awake and caches warm again
-        side.times.push_back(time_per_call(side, kLongSample * sample_ns, clock) / c.per);
-      }
-    }
-    for (uint32_t r = 0; r < repetitions; ++r)
-      for (Side& side : sides)
-        if (const double ns = side.device ? side.device() : 0; ns > 0)
-          side.device_times.push_back(ns / c.per);
-  }
-
-  // One row per name, for the fastest variant.
+  if (m.failure.empty()) sample(c, options_, clock, first_calls, m);
+  std::vector<Row> rows;
   std::vector<std::string> names;
-  for (const Peer& peer : c.peers)
-    if (std::ranges::find(names, peer.name) == names.end()) names.push_back(peer.name);
-  for (const std::string& name : names) {
-    Row row;
-    row.id = c.id;
-    row.workload = c.workload;
-    row.peer = name;
-    row.failure = failure;
-    if (failure.empty() && !options_.peers_only) {
-      row.ours = summary(sides[0].times);
-      row.ours_device = summary_or_none(sides[0].device_times);
-    }
-    bool all_equal = true;
-    std::string differs;
-    for (size_t i = 0; i < peers.size(); ++i) {
-      if (peers[i]->name != name) continue;
-      const Sample theirs = summary(sides[i + 1].times);
-      const bool compared = peers[i]->compare && !options_.peers_only;
-      if (compared && !agreements[i].equal) {
-        all_equal = false;
-        differs = agreements[i].how;
-      }
-      if (row.theirs.repetitions != 0 && theirs.median_ns >= row.theirs.median_ns) continue;
-      row.theirs = theirs;
-      row.theirs_device = summary_or_none(sides[i + 1].device_times);
-      row.variant = peers[i]->variant;
-      row.agreement = agreements[i];
-      row.compared = compared;
-    }
-    if (!all_equal) row.agreement = {false, differs};
-    for (const Peer& peer : c.peers) {
-      if (peer.name != name) continue;
-      row.goal = peer.goal;
-      if (row.theirs.repetitions == 0) row.unavailable = peer.unavailable;
-    }
-    const bool both = row.theirs.repetitions != 0 && row.ours.repetitions != 0;
-    if (both) row.ratio = row.theirs.median_ns / row.ours.median_ns;
-    const bool both_devices =
-        row.theirs_device.repetitions != 0 && row.ours_device.repetitions != 0;
-    if (both_devices) row.device_ratio = row.theirs_device.median_ns / row.ours_device.median_ns;
-    switch (row.goal.kind) {
-      case Goal::Kind::None: break;
-      case Goal::Kind::Ratio:
-      case Goal::Kind::Over: row.judged = both; break;
-      case Goal::Kind::DeviceRatio: row.judged = both_devices; break;
-      case Goal::Kind::AtMost: row.judged = row.ours.repetitions != 0; break;
-    }
-    if (quick()) row.judged = false;
-    rows.push_back(std::move(row));
+  for (const Peer& peer : c.peers) {
+    if (std::ranges::find(names, peer.name) != names.end()) continue;
+    names.push_back(peer.name);
+    rows.push_back(row_of(c, options_, m, peer.name));
   }
   return rows;
 }

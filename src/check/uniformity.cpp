@@ -76,7 +76,7 @@ class Uniformity {
   void run() {
     flow_ = new_node();
     block(p_.body);
-    // Functions nobody calls are walked once, as if called from grid-uniform flow with uniform
+    // Functions without calls are walked once, as if called from grid-uniform flow with uniform
     // arguments.
     for (uint32_t i = 0; i < p_.fns.size(); ++i)
       if (!called_.contains(i)) {
@@ -236,7 +236,7 @@ class Uniformity {
       return;
     }
     // A parameter that no call binds counts as the best there could be, like the other arguments of
-    // a function that nobody calls.
+    // a function without calls.
     const BufferId buffer = actual(m);
     if (!buffer.valid() || is_read_only(p_[buffer].kind)) return;
     raise(to, Level::Lane, here);
@@ -391,16 +391,7 @@ class Uniformity {
           effects(st.value);
           return Exits{};
         },
-        [&](const If& st) {
-          const Node inner = joined(flow_, {st.condition, {}});
-          value(st.condition, inner);
-          Exits exits = in_block(st.then_block, inner);
-          const Exits more = in_block(st.else_block, inner);
-          exits.rest.insert(exits.rest.end(), more.rest.begin(), more.rest.end());
-          exits.continues.insert(exits.continues.end(), more.continues.begin(),
-                                 more.continues.end());
-          return merged(std::move(exits));
-        },
+        [&](const If& st) { return if_statement(st); },
         [&](const For& st) { return for_loop(id, st); },
         [&](const While& st) { return while_loop(st); },
         [&](const Break&) {
@@ -415,15 +406,7 @@ class Uniformity {
           barrier(id, st.scope);
           return Exits{};
         },
-        [&](const Fixpoint& st) {
-          need(Code::FlowNotUniform, Level::Grid, flow_, "`fixpoint`", id);
-          uniform_value(st.max_passes, Level::Grid, "the most passes of a `fixpoint`");
-          const auto outer = std::move(loops_);
-          loops_.clear();
-          Exits exits = block(st.body);
-          loops_ = outer;
-          return Exits{std::move(exits.rest), {}};
-        },
+        [&](const Fixpoint& st) { return fixpoint(id, st); },
         [&](const AsyncCopy& st) {
           need(Code::FlowNotUniform, Level::Workgroup, flow_, "`async copy`", id);
           for (ExprId arg : {st.dst_index, st.src_index, st.count})
@@ -447,6 +430,26 @@ class Uniformity {
                fmt::format("`{}`", vyre::ir::name_of(st.op)), id);
           return Exits{};
         });
+  }
+
+  Exits if_statement(const If& st) {
+    const Node inner = joined(flow_, {st.condition, {}});
+    value(st.condition, inner);
+    Exits exits = in_block(st.then_block, inner);
+    const Exits more = in_block(st.else_block, inner);
+    exits.rest.insert(exits.rest.end(), more.rest.begin(), more.rest.end());
+    exits.continues.insert(exits.continues.end(), more.continues.begin(), more.continues.end());
+    return merged(std::move(exits));
+  }
+
+  Exits fixpoint(StmtId id, const Fixpoint& st) {
+    need(Code::FlowNotUniform, Level::Grid, flow_, "`fixpoint`", id);
+    uniform_value(st.max_passes, Level::Grid, "the most passes of a `fixpoint`");
+    const auto outer = std::move(loops_);
+    loops_.clear();
+    Exits exits = block(st.body);
+    loops_ = outer;
+    return Exits{std::move(exits.rest), {}};
   }
 
   Exits for_loop(StmtId id, const For& st) {

@@ -18,124 +18,172 @@ const std::string& name_of_buffer(const check::CheckedProgram& checked, size_t i
   return checked.program.buffers[i].name;
 }
 
-}  // namespace
+// Lengths are all that is read; a resident buffer has no bytes here.
+constexpr std::byte kNowhere{};
 
-Result<void> Dispatch::check_generation() const {
-  const device::Backend& backend = *device_.backend;
-  if (p_.generation == backend.generation()) return {};
-  return fail(ErrorCode::StaleHandle,
-              fmt::format("pipeline `{}` is from generation {} of device `{}`, which is in "
-                          "generation {} since its recovery. Fix: compile it again after "
-                          "recover()",
-                          p_.id, p_.generation, backend.info().id, backend.generation()));
-}
+// Puts the arguments of one dispatch into its workspace.
+class ArgumentReader {
+ public:
+  ArgumentReader(const PipelineState& pipeline, Workspace& workspace, const Arguments& arguments)
+      : p_(pipeline),
+        checked_(*pipeline.source.program),
+        w_(workspace),
+        arguments_(arguments),
+        buffers_(checked_.buffers.size()) {}
 
-Result<void> Dispatch::take_arguments(const Arguments& arguments) {
-  VYRE_TRY(device_.check_usable());
-  const device::Backend& backend = *device_.backend;
-  VYRE_TRY(check_generation());
-  const check::CheckedProgram& checked = *p_.source.program;
-  Workspace& w = *lease_;
-  const size_t buffers = checked.buffers.size();
-  const size_t outputs = p_.bindings.output_slots.size();
-  if (!arguments.outputs.empty() && arguments.outputs.size() != outputs)
-    return fail(ErrorCode::InvalidArgument,
-                fmt::format("dispatch expected {} output buffer(s) for program `{}`, received {}. "
-                            "Fix: give one pointer for each output, null for those that come back "
-                            "as bytes",
-                            outputs, checked.program.name, arguments.outputs.size()));
-  w.resident.assign(buffers, Region{});
-  w.given.assign(buffers, std::span<const std::byte>());
-  w.by_input.clear();
-  w.uses.clear();
-  w.wanted.input_bytes.clear();
-  w.wanted.uniforms.clear();
-  w.wanted.resident.assign(buffers, false);
-  host_input_bytes_ = 0;
-  const auto use = [&](size_t i, const Buffer& buffer) -> Result<void> {
-    if (auto ok = buffer.check_owner(backend); !ok) {
+  Result<void> read() {
+    const size_t outputs = p_.bindings.output_slots.size();
+    if (!arguments_.outputs.empty() && arguments_.outputs.size() != outputs)
+      return fail(ErrorCode::InvalidArgument,
+                  fmt::format("dispatch expected {} output buffer(s) for program `{}`, received "
+                              "{}. Fix: give one pointer for each output, null for those that "
+                              "come back as bytes",
+                              outputs, checked_.program.name, arguments_.outputs.size()));
+    clear();
+    for (const Argument& argument : arguments_.inputs)
+      w_.by_input.push_back(argument.buffer() == nullptr
+                                ? argument.bytes()
+                                : std::span(&kNowhere, argument.buffer()->bytes()));
+    for (const auto& bytes : w_.by_input) w_.wanted.input_bytes.push_back(bytes.size());
+    for (size_t i = 0; i < buffers_; ++i) {
+      const check::BufferFacts& facts = checked_.buffers[i];
+      if (facts.input_slot && *facts.input_slot < arguments_.inputs.size()) {
+        const Argument& argument = arguments_.inputs[*facts.input_slot];
+        VYRE_TRY(argument.buffer() != nullptr ? resident_input(i, *argument.buffer())
+                                              : host_input(i, argument.bytes()));
+      }
+      VYRE_TRY(output(i));
+    }
+    return check_overlaps();
+  }
+  [[nodiscard]] uint64_t host_bytes() const { return host_bytes_; }
+
+ private:
+  void clear() {
+    w_.resident.assign(buffers_, Region{});
+    w_.given.assign(buffers_, std::span<const std::byte>());
+    w_.by_input.clear();
+    w_.uses.clear();
+    w_.wanted.input_bytes.clear();
+    w_.wanted.uniforms.clear();
+    w_.wanted.resident.assign(buffers_, false);
+  }
+
+  [[nodiscard]] Position position(size_t i) const {
+    return checked_.program.position_of(BufferId{static_cast<uint32_t>(i)});
+  }
+
+  Result<void> use(size_t i, const Buffer& buffer) {
+    if (auto ok = buffer.check_owner(*p_.device->backend); !ok) {
       Error error = ok.error();
       error.context.push_back(fmt::format("argument `{}` of program `{}`",
-                                          name_of_buffer(checked, i), checked.program.name));
+                                          name_of_buffer(checked_, i), checked_.program.name));
       return std::unexpected(std::move(error));
     }
-    w.resident[i] = buffer.whole();
-    w.wanted.resident[i] = true;
-    w.uses.emplace_back(buffer);
+    w_.resident[i] = buffer.whole();
+    w_.wanted.resident[i] = true;
+    w_.uses.emplace_back(buffer);
     return {};
-  };
-  // Lengths are all that is looked at; a resident buffer has no bytes here.
-  static constexpr std::byte kNowhere{};
-  for (const Argument& argument : arguments.inputs)
-    w.by_input.push_back(argument.buffer() == nullptr
-                             ? argument.bytes()
-                             : std::span(&kNowhere, argument.buffer()->bytes()));
-  for (const auto& bytes : w.by_input) w.wanted.input_bytes.push_back(bytes.size());
-  for (size_t i = 0; i < buffers; ++i) {
-    const check::BufferFacts& facts = checked.buffers[i];
-    if (facts.input_slot && *facts.input_slot < arguments.inputs.size()) {
-      const Argument& argument = arguments.inputs[*facts.input_slot];
-      if (argument.buffer() != nullptr) {
-        if (p_.host_reads[i])
-          return fail(ErrorCode::InvalidArgument,
-                      fmt::format("`{}` decides about sizes (`over`, @count or require), so it "
-                                  "cannot be a buffer on the device. Fix: give its bytes",
-                                  name_of_buffer(checked, i)),
-                      checked.program.position_of(BufferId{static_cast<uint32_t>(i)}));
-        VYRE_TRY(use(i, *argument.buffer()));
-        // It may be larger than what the program declares.
-        const auto& fixed = facts.constant_count;
-        const uint64_t needed =
-            fixed ? uint64_t{*fixed} * bytes_of(checked.program.buffers[i].element) : 0;
-        if (fixed && argument.buffer()->bytes() >= needed) {
-          w.resident[i].bytes = needed;
-          w.by_input[*facts.input_slot] = std::span(&kNowhere, needed);
-        }
-      } else {
-        if (facts.role == check::Role::Persistent && at_host())
-          return fail(ErrorCode::Unsupported,
-                      fmt::format("`{}` is persistent, and device `{}` keeps no buffers between "
-                                  "dispatches (resident_buffers). Fix: use another device",
-                                  name_of_buffer(checked, i), backend.info().id),
-                      checked.program.position_of(BufferId{static_cast<uint32_t>(i)}));
-        if (facts.role == check::Role::Persistent)
-          return fail(ErrorCode::InvalidArgument,
-                      fmt::format("`{}` is persistent: only a buffer on the device keeps its "
-                                  "contents. Fix: allocate one and give that",
-                                  name_of_buffer(checked, i)),
-                      checked.program.position_of(BufferId{static_cast<uint32_t>(i)}));
-        w.given[i] = argument.bytes();
-        host_input_bytes_ += argument.bytes().size();
-        if (facts.role == check::Role::Uniform || p_.host_reads[i])
-          w.wanted.uniforms.insert(w.wanted.uniforms.end(), argument.bytes().begin(),
-                                   argument.bytes().end());
-      }
+  }
+
+  Result<void> resident_input(size_t i, const Buffer& buffer) {
+    const check::BufferFacts& facts = checked_.buffers[i];
+    if (p_.host_reads[i])
+      return fail(ErrorCode::InvalidArgument,
+                  fmt::format("`{}` decides about sizes (`over`, @count or require), so it "
+                              "cannot be a buffer on the device. Fix: give its bytes",
+                              name_of_buffer(checked_, i)),
+                  position(i));
+    VYRE_TRY(use(i, buffer));
+    // It may be larger than what the program declares.
+    const auto& fixed = facts.constant_count;
+    const uint64_t needed =
+        fixed ? uint64_t{*fixed} * bytes_of(checked_.program.buffers[i].element) : 0;
+    if (fixed && buffer.bytes() >= needed) {
+      w_.resident[i].bytes = needed;
+      w_.by_input[*facts.input_slot] = std::span(&kNowhere, needed);
     }
-    if (!facts.output_slot || arguments.outputs.empty()) continue;
-    const Buffer* const output = arguments.outputs[*facts.output_slot];
-    if (output == nullptr) continue;
-    if (w.wanted.resident[i] && w.resident[i].buffer != output->handle())
+    return {};
+  }
+
+  Result<void> host_input(size_t i, std::span<const std::byte> bytes) {
+    const check::BufferFacts& facts = checked_.buffers[i];
+    if (facts.role == check::Role::Persistent && p_.device->at_host())
+      return fail(ErrorCode::Unsupported,
+                  fmt::format("`{}` is persistent, and device `{}` keeps no buffers between "
+                              "dispatches (resident_buffers). Fix: use another device",
+                              name_of_buffer(checked_, i), p_.device->backend->info().id),
+                  position(i));
+    if (facts.role == check::Role::Persistent)
+      return fail(ErrorCode::InvalidArgument,
+                  fmt::format("`{}` is persistent: only a buffer on the device keeps its "
+                              "contents. Fix: allocate one and give that",
+                              name_of_buffer(checked_, i)),
+                  position(i));
+    w_.given[i] = bytes;
+    host_bytes_ += bytes.size();
+    if (facts.role == check::Role::Uniform || p_.host_reads[i])
+      w_.wanted.uniforms.insert(w_.wanted.uniforms.end(), bytes.begin(), bytes.end());
+    return {};
+  }
+
+  Result<void> output(size_t i) {
+    const check::BufferFacts& facts = checked_.buffers[i];
+    if (!facts.output_slot || arguments_.outputs.empty()) return {};
+    const Buffer* const output = arguments_.outputs[*facts.output_slot];
+    if (output == nullptr) return {};
+    if (w_.wanted.resident[i] && w_.resident[i].buffer != output->handle())
       return fail(
           ErrorCode::InvalidArgument,
           fmt::format("`{}` comes in as one buffer and is to stay in another. Fix: give the "
                       "same buffer twice, or copy it",
-                      name_of_buffer(checked, i)));
-    if (!w.wanted.resident[i]) VYRE_TRY(use(i, *output));
+                      name_of_buffer(checked_, i)));
+    return w_.wanted.resident[i] ? Result<void>{} : use(i, *output);
   }
+
   // Bytes of the host are copied, so only buffers can overlap.
-  for (size_t a = 0; a < buffers; ++a) {
-    if (!w.wanted.resident[a]) continue;
-    for (size_t b = a + 1; b < buffers; ++b) {
-      if (!w.wanted.resident[b] || w.resident[a].buffer != w.resident[b].buffer) continue;
-      if (!is_written(checked.program.buffers[a].kind) &&
-          !is_written(checked.program.buffers[b].kind))
-        continue;
-      return fail(ErrorCode::InvalidArgument,
-                  fmt::format("`{}` and `{}` are the same buffer, and the program writes to it. "
-                              "Fix: give each its own buffer",
-                              name_of_buffer(checked, a), name_of_buffer(checked, b)));
+  [[nodiscard]] Result<void> check_overlaps() const {
+    const auto written = [&](size_t i) { return is_written(checked_.program.buffers[i].kind); };
+    for (size_t a = 0; a < buffers_; ++a) {
+      if (!w_.wanted.resident[a]) continue;
+      for (size_t b = a + 1; b < buffers_; ++b) {
+        if (!w_.wanted.resident[b] || w_.resident[a].buffer != w_.resident[b].buffer) continue;
+        if (!written(a) && !written(b)) continue;
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("`{}` and `{}` are the same buffer, and the program writes to it. "
+                                "Fix: give each its own buffer",
+                                name_of_buffer(checked_, a), name_of_buffer(checked_, b)));
+      }
     }
+    return {};
   }
+
+  const PipelineState& p_;
+  const check::CheckedProgram& checked_;
+  Workspace& w_;
+  const Arguments& arguments_;
+  size_t buffers_;
+  uint64_t host_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<void> PipelineState::check_generation() const {
+  const device::Backend& backend = *device->backend;
+  if (generation == backend.generation()) return {};
+  return fail(ErrorCode::StaleHandle,
+              fmt::format("pipeline `{}` is from generation {} of device `{}`, which is in "
+                          "generation {} since its recovery. Fix: compile it again after "
+                          "recover()",
+                          id, generation, backend.info().id, backend.generation()));
+}
+
+Result<void> Dispatch::take_arguments(const Arguments& arguments) {
+  VYRE_TRY(device_.check_usable());
+  VYRE_TRY(p_.check_generation());
+  ArgumentReader reader(p_, *lease_, arguments);
+  VYRE_TRY(reader.read());
+  host_input_bytes_ = reader.host_bytes();
   return {};
 }
 

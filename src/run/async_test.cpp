@@ -114,7 +114,7 @@ TEST_F(Async, MoreThanThereIsRoomFor) {
 }
 
 // Somebody always waits in the end: buffers can be freed, and the device closed.
-TEST_F(Async, WhatNobodyWaitsForIsFinished) {
+TEST_F(Async, UnawaitedWorkIsFinished) {
   {
     const Pending dropped = start();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that stays on the device: allocation and transfers. They take their turn in queue 0, so they
+// Data that stays on the device: allocation and transfers. They hold the lock of queue 0, so they
 // come after what was dispatched there before.
 #include <algorithm>
 #include <numeric>
@@ -35,13 +35,14 @@ Result<void> submit(DeviceState& device, const device::Step& step) {
   return done ? Result<void>() : std::unexpected(done.error());
 }
 
-// A call about buffers, in the turn of queue 0: from the check of its handles to the end of its
+// A call about buffers, under the lock of queue 0: from the check of its handles to the end of its
 // work no recovery comes between.
 template <class Work>
-std::invoke_result_t<Work> in_turn(DeviceState& device, std::string_view what, Work&& work) {
+std::invoke_result_t<Work> under_queue_lock(DeviceState& device, std::string_view what,
+                                            Work&& work) {
   return enter(*device.backend, {what}, [&]() -> std::invoke_result_t<Work> {
     VYRE_TRY(device.check_usable());
-    const Queue::Turn turn(device.queues[0]);
+    const Queue::Lock lock(device.queues[0]);
     device.queues[0].finish_started();
     return std::forward<Work>(work)();
   });
@@ -91,7 +92,7 @@ Result<void> Device::write(const Buffer& buffer, std::span<const std::byte> byte
 
 Result<void> Device::write_many(std::span<const Write> writes) const {
   if (!state_) return no_device();
-  return in_turn(*state_, "writing to buffers", [&]() -> Result<void> {
+  return under_queue_lock(*state_, "writing to buffers", [&]() -> Result<void> {
     std::vector<Transfer> transfers;
     transfers.reserve(writes.size());
     for (const Write& write : writes) {
@@ -119,7 +120,7 @@ Result<std::vector<std::byte>> Device::read(const Buffer& buffer) const {
 Result<void> Device::read_range(const Buffer& buffer, uint64_t offset,
                                 std::span<std::byte> to) const {
   if (!state_) return no_device();
-  return in_turn(*state_, "reading a buffer", [&]() -> Result<void> {
+  return under_queue_lock(*state_, "reading a buffer", [&]() -> Result<void> {
     VYRE_TRY_ASSIGN(const auto region, region_of(*state_, &buffer, offset, to.size()));
     if (to.empty()) return {};
     const Transfer transfer{Transfer::Direction::ToHost, region, to.data()};
@@ -192,13 +193,13 @@ Result<std::vector<std::vector<std::byte>>> read_merged(DeviceState& device,
 Result<std::vector<std::vector<std::byte>>> Device::read_ranges(
     std::span<const ReadRange> ranges) const {
   if (!state_) return no_device();
-  return in_turn(*state_, "reading ranges of buffers",
-                 [&] { return read_merged(*state_, ranges); });
+  return under_queue_lock(*state_, "reading ranges of buffers",
+                          [&] { return read_merged(*state_, ranges); });
 }
 
 Result<void> Device::fill(const Buffer& buffer, std::byte value) const {
   if (!state_) return no_device();
-  return in_turn(*state_, "filling a buffer", [&]() -> Result<void> {
+  return under_queue_lock(*state_, "filling a buffer", [&]() -> Result<void> {
     VYRE_TRY_ASSIGN(const auto region, region_of(*state_, &buffer, 0, buffer.bytes()));
     if (region.bytes == 0) return {};
     return submit(*state_, device::Fill{region, value});
@@ -207,7 +208,7 @@ Result<void> Device::fill(const Buffer& buffer, std::byte value) const {
 
 Result<void> Device::copy(const Buffer& from, const Buffer& to) const {
   if (!state_) return no_device();
-  return in_turn(*state_, "copying a buffer", [&]() -> Result<void> {
+  return under_queue_lock(*state_, "copying a buffer", [&]() -> Result<void> {
     VYRE_TRY_ASSIGN(const auto source, region_of(*state_, &from, 0, from.bytes()));
     VYRE_TRY_ASSIGN(const auto target, region_of(*state_, &to, 0, from.bytes()));
     if (source.buffer == target.buffer)

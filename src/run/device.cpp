@@ -111,8 +111,8 @@ namespace {
 
 Result<void> take_poison(DeviceOptions& options) {
   if (options.poison) return {};
-  VYRE_TRY_ASSIGN(auto asked, poison_of_environment());
-  options.poison = asked;
+  VYRE_TRY_ASSIGN(auto pattern, poison_of_environment());
+  options.poison = pattern;
   return {};
 }
 
@@ -187,7 +187,7 @@ device::TelemetrySnapshot Device::telemetry() const {
 
 namespace {
 
-// What is asked for by force and not there.
+// What is required and not there.
 Result<void> check_forced(const DispatchConfig& config, const device::BackendInfo& info) {
   const auto refuse = [&](std::string_view feature) {
     return fail(ErrorCode::Unsupported,
@@ -375,9 +375,9 @@ Result<void> Device::recover() const {
     if (state_->shut_down.load())
       return fail(ErrorCode::PoisonedState,
                   fmt::format("device `{}` has been shut down. Fix: open it again", info().id));
-    // All turns at once: work that began meanwhile would use handles of both lives.
-    std::array<std::optional<Queue::Turn>, kQueues> turns;
-    for (size_t i = 0; i < kQueues; ++i) turns[i].emplace(state_->queues[i]);
+    // The locks of all queues: work that began meanwhile would use handles of both lives.
+    std::array<std::optional<Queue::Lock>, kQueues> locks;
+    for (size_t i = 0; i < kQueues; ++i) locks[i].emplace(state_->queues[i]);
     for (Queue& queue : state_->queues) queue.finish_started();
     // Of a device that was lost before, what keeps it from coming back is no part of that loss.
     const bool was_lost = state_->backend->is_lost();

@@ -48,7 +48,7 @@ Result<void> Dispatch::prepare(const Arguments& arguments) {
   w.wanted.workgroup = config_.workgroup;
   w.wanted.checked = config_.checked.value_or(false);
   w.wanted.cooperative = config_.cooperative == Cooperative::Require;
-  w.wanted.repeated = iterations() > 1;
+  w.wanted.repeated = iterations_of(config_) > 1;
   w.wanted.unknown_grid = false;
   if (!config_.grid_from) return shape();
   const GridFrom& from = *config_.grid_from;
@@ -57,7 +57,7 @@ Result<void> Dispatch::prepare(const Arguments& arguments) {
   w.uses.emplace_back(*from.buffer);
   if (!device_.backend->info().capabilities.indirect ||
       plan::contains_grid_barrier(*p_.source.program))
-    return {};  // read in the turn of the dispatch, and shaped then
+    return {};  // read under the queue lock of the dispatch, and shaped then
   grid_from_ = device::Word{from.buffer->handle(), from.offset};
   w.wanted.unknown_grid = true;
   w.wanted.grid = check::Axes{1, 1, 1};
@@ -111,7 +111,7 @@ Result<void> Dispatch::shape() {
       auto arena = device_.backend->allocate({.bytes = w.layout.total,
                                               .owner = p_.owner,
                                               .contents = device::Contents::Uninitialised});
-      w.untouched_bytes = (granted_memory_bytes() - granted) * (at_host() ? 2 : 1);
+      w.untouched_bytes = (granted_memory_bytes() - granted) * (device_.at_host() ? 2 : 1);
       if (!arena) {
         Error error = arena.error();
         if (error.code != ErrorCode::DeviceLost)  // of which all get the same error
@@ -147,7 +147,7 @@ Result<void> Dispatch::shape() {
 // send, whatever they are.
 bool Dispatch::one_pass() const {
   const Workspace::Shape& wanted = lease_->wanted;
-  return !wanted.checked && !wanted.repeated && !wanted.unknown_grid && !at_host();
+  return !wanted.checked && !wanted.repeated && !wanted.unknown_grid && !device_.at_host();
 }
 
 Result<void> Dispatch::check_state(uint64_t most) const {
@@ -207,7 +207,7 @@ PlanRunner::Setup Dispatch::runner_setup() const {
   setup.source = p_.source.program.get();
   setup.launch = &w.launch;
   setup.record_loops =
-      device_.backend->info().capabilities.device_loops && !at_host() && !w.wanted.checked;
+      device_.backend->info().capabilities.device_loops && !device_.at_host() && !w.wanted.checked;
   setup.checked = w.wanted.checked;
   setup.trap_handler = get(config_.trap_handler);
   setup.progress = get(config_.progress);
@@ -222,7 +222,7 @@ void Dispatch::setup_memory(Recorder& recorder) {
   setup.plan = &w.variant->schedule;
   setup.source = p_.source.program.get();
   setup.layout = &w.layout;
-  setup.at_host = at_host();
+  setup.at_host = device_.at_host();
   setup.arena = w.arena.handle();
   setup.resident = w.resident;
   setup.given = w.given;
@@ -232,10 +232,10 @@ void Dispatch::setup_memory(Recorder& recorder) {
 
 Result<void> Dispatch::passes(PlanRunner& runner, Report& report) {
   Memory& memory = lease_->memory;
-  if (iterations() == 1) return runner.pass();
+  if (iterations_of(config_) == 1) return runner.pass();
   if (runner.deferred() && runner.records_loops()) return recorded_passes(runner, report);
   report.iterations = 0;
-  while (report.iterations < iterations() && !report.converged) {
+  while (report.iterations < iterations_of(config_) && !report.converged) {
     memory.take_snapshots();
     VYRE_TRY(runner.pass());
     ++report.iterations;
@@ -252,7 +252,7 @@ Result<void> Dispatch::recorded_passes(PlanRunner& runner, Report& report) {
   Memory& memory = lease_->memory;
   Recorder& recorder = lease_->recorder;
   device::Repeat repeat;
-  repeat.most = iterations();
+  repeat.most = iterations_of(config_);
   repeat.until_zero = memory.driver_word(DriverWords::kDiffers);
   repeat.result = memory.driver_word(DriverWords::kIterations);
   const uint32_t at = recorder.size();
@@ -293,7 +293,7 @@ Result<void> Dispatch::check_growth(const Outputs& slots) {
   for (size_t i = 0; i < w.output_bytes.size(); ++i)
     if (i >= slots.size() || slots[i].capacity() < w.output_bytes[i]) bytes += w.output_bytes[i];
   const uint64_t untouched = std::exchange(w.untouched_bytes, 0);
-  if ((bytes == 0 && !at_host()) || bytes + untouched < kCheckedGrowth) return {};
+  if ((bytes == 0 && !device_.at_host()) || bytes + untouched < kCheckedGrowth) return {};
   return check_memory_growth(bytes + untouched,
                              fmt::format("the memory of program `{}` (results of {} bytes)",
                                          p_.source.program->program.name, bytes));
@@ -320,8 +320,8 @@ Result<void> Dispatch::record_work(Outputs* slots) {
   Workspace& w = *lease_;
   report_ = {};
   stats_ = {};
-  // A recovery may have come between prepare() and the turn of this work.
-  VYRE_TRY(check_generation());
+  // A recovery may have come between prepare() and this work.
+  VYRE_TRY(p_.check_generation());
   device_.telemetry.add(TelemetryField::Dispatches);
   if (host_input_bytes_ != 0) device_.telemetry.add(TelemetryField::InputBytes, host_input_bytes_);
   if (repeats_) return record_again(slots);
@@ -412,9 +412,9 @@ void Dispatch::finish(Report& report, const OutputStats& stats) const {
     record(t, stats);
   }
   if (!report.resumed.empty()) t.add(TelemetryField::Traps, report.resumed.size());
-  if (iterations() > 1) {
+  if (iterations_of(config_) > 1) {
     t.add(TelemetryField::FixpointPasses, report.iterations);
-    if (report.converged && report.iterations < iterations())
+    if (report.converged && report.iterations < iterations_of(config_))
       t.add(TelemetryField::FixpointEarlyExits);
   }
   const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - start_;
@@ -448,8 +448,8 @@ void Dispatch::count(uint64_t dispatches, uint64_t launches) const {
 
 bool Dispatch::deferrable() const {
   Report unused;
-  if (iterations() > 1 || config_.grid_from || config_.trap_handler || config_.progress ||
-      at_host())
+  if (iterations_of(config_) > 1 || config_.grid_from || config_.trap_handler || config_.progress ||
+      device_.at_host())
     return false;
   // deferred() reads the plan and the setup only.
   return PlanRunner(runner_setup(), lease_->memory, lease_->recorder, unused).deferred();

@@ -46,8 +46,8 @@ Error stopped_error(const Doing& doing, const Stopped& stopped) {
 
 void complete_error(device::Backend& backend, const Doing& doing, Error& error) {
   if (!of_device(error.code)) return;
-  const auto told = [](const std::string& line) { return line.starts_with("while "); };
-  if (std::ranges::any_of(error.context, told)) return;
+  const auto names_it = [](const std::string& line) { return line.starts_with("while "); };
+  if (std::ranges::any_of(error.context, names_it)) return;
   std::string line = fmt::format("while {} on device `{}`", text_of(doing), backend.info().id);
   if (error.code == ErrorCode::DeviceLost) {
     backend.describe_loss({std::move(line)});

@@ -26,7 +26,7 @@ struct Doing {
 Error out_of_memory(const Doing& doing) noexcept;
 // Timeout, with the stage that was stopped and what was being done.
 Error stopped_error(const Doing& doing, const Stopped& stopped);
-// Names what was being done, unless somebody who knows more has. The first to see a loss describes
+// Names what was being done, unless a caller below has. The first to see a loss describes
 // it; all get the same error.
 void complete_error(device::Backend& backend, const Doing& doing, Error& error);
 

@@ -321,7 +321,7 @@ TEST(GridBarriers, AGpuGetsFewLargeBlocks) {
 
 // A segment without barriers may be one that the device has no code for, as where lanes that have
 // ended would have to come to subgroup operations.
-TEST(GridBarriers, WhatTheDeviceHasNoCodeForIsNotFolded) {
+TEST(GridBarriers, WithoutCodeForTheDeviceTheRouteIsResident) {
   backend::NullOptions options;
   options.info.kind = device::Kind::Gpu;
   options.info.profile.compute_units = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a running program meets its host: traps that wait for a handler, and collectives.
+// Where a running program calls its host: traps that wait for a handler, and collectives.
 #include <algorithm>
 #include <cstring>
 
@@ -12,7 +12,7 @@ using namespace plan;
 using ir::BufferId;
 using ir::BufferKind;
 
-// The buffers of the dispatch while a handler looks at them.
+// The buffers of the dispatch while a handler reads them.
 class PlanRunner::Buffers : public HandlerBuffers {
  public:
   Buffers(const check::CheckedProgram& source, Memory& memory)

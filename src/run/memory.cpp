@@ -137,25 +137,25 @@ void Memory::begin(const Setup& setup, Recorder& recorder) {
 
 // ---- at the host
 
-std::span<const std::byte> Memory::bytes(const Place& place) const {
-  return place.own ? std::span<const std::byte>(place.home) : place.given;
+std::span<const std::byte> Memory::Place::bytes() const {
+  return own ? std::span<const std::byte>(contents) : given;
 }
 
-std::span<std::byte> Memory::own(Place& place) {
-  if (!place.own) {
+std::span<std::byte> Memory::Place::writable() {
+  if (!own) {
     // Before the first write the contents are the caller's, who keeps them as they are.
-    place.home.assign(place.given.begin(), place.given.end());
-    place.home.resize(place.region.bytes);
-    place.own = true;
+    contents.assign(given.begin(), given.end());
+    contents.resize(region.bytes);
+    own = true;
   }
-  return place.home;
+  return contents;
 }
 
 // ---- actions
 
 void Memory::fill(Place& place, std::byte value) {
   if (setup_.at_host) {
-    place.home.assign(place.region.bytes, value);
+    place.contents.assign(place.region.bytes, value);
     place.own = true;
   } else if (place.region.bytes != 0) {
     recorder_->add(Fill{place.region, value});
@@ -164,8 +164,8 @@ void Memory::fill(Place& place, std::byte value) {
 
 void Memory::copy(Place& to, const Place& from) {
   if (setup_.at_host) {
-    const auto source = bytes(from);
-    to.home.assign(source.begin(), source.end());
+    const auto source = from.bytes();
+    to.contents.assign(source.begin(), source.end());
     to.own = true;
   } else if (to.region.bytes != 0) {
     recorder_->add(Copy{to.region, from.region});
@@ -174,7 +174,7 @@ void Memory::copy(Place& to, const Place& from) {
 
 void Memory::compare(const Place& a, const Place& b, Place& words, uint64_t word) {
   if (setup_.at_host) {
-    if (!std::ranges::equal(bytes(a), bytes(b))) set_word(words, word, 1);
+    if (!std::ranges::equal(a.bytes(), b.bytes())) set_word(words, word, 1);
   } else if (a.region.bytes != 0) {
     recorder_->add(
         Compare{a.region, b.region, {words.region.buffer, words.region.offset + 4 * word}});
@@ -183,7 +183,7 @@ void Memory::compare(const Place& a, const Place& b, Place& words, uint64_t word
 
 void Memory::set_word(Place& place, uint64_t word, uint32_t value) {
   if (setup_.at_host)
-    std::memcpy(own(place).data() + 4 * word, &value, 4);
+    std::memcpy(place.writable().data() + 4 * word, &value, 4);
   else
     recorder_->add(SetWord{{place.region.buffer, place.region.offset + 4 * word}, value});
 }
@@ -303,7 +303,7 @@ Result<void> Memory::launch(const plan::SegmentLaunch& segment, const Launch& la
     Place* const place = place_of(i);
     arguments_.push_back(place != nullptr ? place->region : Region{});
     if (setup_.at_host && place != nullptr && place->region.bytes != 0) {
-      const auto from = bytes(*place);
+      const auto from = place->bytes();
       recorder_->add(Transfer{Transfer::Direction::ToDevice, place->region,
                               const_cast<std::byte*>(from.data())});
     }
@@ -314,10 +314,10 @@ Result<void> Memory::launch(const plan::SegmentLaunch& segment, const Launch& la
     Place* const place = place_of(i);
     if (place == nullptr || place->region.bytes == 0) continue;
     if (!entry.bindings[i].written) continue;
-    // The upload above may still read from the caller's bytes, or from `home`, which stays.
-    if (!place->own) place->home.resize(place->region.bytes);
+    // The upload above may still read from the caller's bytes, or from `contents`, which stays.
+    if (!place->own) place->contents.resize(place->region.bytes);
     place->own = true;
-    recorder_->add(Transfer{Transfer::Direction::ToHost, place->region, place->home.data()});
+    recorder_->add(Transfer{Transfer::Direction::ToHost, place->region, place->contents.data()});
   }
   // What happens at the host next must find the results there.
   return recorder_->flush();
@@ -328,9 +328,9 @@ Result<void> Memory::launch(const plan::SegmentLaunch& segment, const Launch& la
 Result<void> Memory::refresh() {
   if (setup_.at_host) return recorder_->flush();
   const auto read = [&](Place& place) {
-    place.home.resize(place.region.bytes);
-    if (!place.home.empty())
-      recorder_->add(Transfer{Transfer::Direction::ToHost, place.region, place.home.data()});
+    place.contents.resize(place.region.bytes);
+    if (!place.contents.empty())
+      recorder_->add(Transfer{Transfer::Direction::ToHost, place.region, place.contents.data()});
   };
   if (control_row_) read(places_[place_of_row(*control_row_, 0)]);
   if (frame_row_)
@@ -339,11 +339,11 @@ Result<void> Memory::refresh() {
 }
 
 uint32_t Memory::control(uint32_t word) const {
-  return word_in(places_[place_of_row(*control_row_, 0)].home, word);
+  return word_in(places_[place_of_row(*control_row_, 0)].contents, word);
 }
 
 uint32_t Memory::frame(uint32_t word) const {
-  return word_in(places_[place_of_row(*frame_row_, half_[*frame_row_])].home, word);
+  return word_in(places_[place_of_row(*frame_row_, half_[*frame_row_])].contents, word);
 }
 
 Result<void> Memory::read_driver_words(std::vector<uint32_t>& words) {
@@ -351,7 +351,7 @@ Result<void> Memory::read_driver_words(std::vector<uint32_t>& words) {
   words.resize(place.region.bytes / 4);
   if (setup_.at_host) {
     VYRE_TRY(recorder_->flush());
-    std::memcpy(words.data(), own(place).data(), place.region.bytes);
+    std::memcpy(words.data(), place.writable().data(), place.region.bytes);
     return {};
   }
   recorder_->add(Transfer{Transfer::Direction::ToHost, place.region,
@@ -363,7 +363,7 @@ Result<uint32_t> Memory::read_driver_word(uint32_t word) {
   Place& place = places_[words_place()];
   if (setup_.at_host) {
     VYRE_TRY(recorder_->flush());
-    return word_in(own(place), word);
+    return word_in(place.writable(), word);
   }
   uint32_t value = 0;
   recorder_->add(Transfer{Transfer::Direction::ToHost,
@@ -376,18 +376,18 @@ Result<uint32_t> Memory::read_driver_word(uint32_t word) {
 Result<std::span<std::byte>> Memory::fetch(Place& place) {
   if (setup_.at_host) {
     VYRE_TRY(recorder_->flush());
-    return own(place);
+    return place.writable();
   }
-  place.home.resize(place.region.bytes);
-  if (!place.home.empty())
-    recorder_->add(Transfer{Transfer::Direction::ToHost, place.region, place.home.data()});
+  place.contents.resize(place.region.bytes);
+  if (!place.contents.empty())
+    recorder_->add(Transfer{Transfer::Direction::ToHost, place.region, place.contents.data()});
   VYRE_TRY(recorder_->flush());
-  return std::span(place.home);
+  return std::span(place.contents);
 }
 
 void Memory::put_back(Place& place) {
   if (!setup_.at_host && place.region.bytes != 0)
-    recorder_->add(Transfer{Transfer::Direction::ToDevice, place.region, place.home.data()});
+    recorder_->add(Transfer{Transfer::Direction::ToDevice, place.region, place.contents.data()});
 }
 
 Result<std::span<std::byte>> Memory::fetch(BufferId buffer) {
@@ -407,7 +407,7 @@ void Memory::read_back(BufferId buffer, uint64_t offset, std::span<std::byte> to
   if (to.empty()) return;
   Place& place = places_[buffer.index()];
   if (setup_.at_host) {
-    std::ranges::copy(bytes(place).subspan(offset, to.size()), to.begin());
+    std::ranges::copy(place.bytes().subspan(offset, to.size()), to.begin());
     return;
   }
   recorder_->add(Transfer{Transfer::Direction::ToHost,

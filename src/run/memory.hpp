@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of one dispatch: the program's buffers, what its plan hides, and a few words of the
 // driver. On a device that keeps buffers, actions become steps; on one that does not, every buffer
-// has its home on the host, actions happen there, and each launch carries what it needs both ways.
+// lies on the host, actions happen there, and each launch carries what it needs both ways.
 #pragma once
 
 #include <array>
@@ -24,11 +24,11 @@ struct Layout {
 
   std::vector<uint64_t> source_bytes;  // by BufferId; 0 for shared ones
   std::vector<uint64_t> source_at;
-  std::vector<bool> overwritten;      // by BufferId: nobody can tell what it begins with
+  std::vector<bool> overwritten;      // by BufferId: what it begins with is unobservable
   std::vector<uint64_t> snapshot_at;  // of written buffers, when the program is repeated
   std::vector<std::array<uint64_t, 2>> hidden_at;  // by row, both halves
   std::vector<uint64_t> hidden_bytes;
-  uint64_t words_at = kElsewhere;  // if nobody needs them
+  uint64_t words_at = kElsewhere;  // if they are not needed
   uint64_t zero_bytes = 0;         // from the start: what begins as zeros
   uint64_t hidden_end = 0;         // from there: what is hidden and begins as anything
   uint64_t total = 0;
@@ -119,8 +119,12 @@ class Memory {
   struct Place {
     device::Region region;
     std::span<const std::byte> given;  // at the host, until it is written
-    std::vector<std::byte> home;       // at the host; else what fetch() brought
-    bool own = false;                  // `home` holds the contents
+    std::vector<std::byte> contents;   // at the host; else what fetch() brought
+    bool own = false;                  // `contents` holds the contents
+
+    // At the host: the contents, and the same to be written.
+    [[nodiscard]] std::span<const std::byte> bytes() const;
+    std::span<std::byte> writable();
   };
   [[nodiscard]] size_t place_of_row(uint32_t row, uint32_t half) const {
     return sources_ + 2 * size_t{row} + half;
@@ -129,8 +133,6 @@ class Memory {
   [[nodiscard]] size_t snapshot_place(ir::BufferId b) const {
     return words_place() + 1 + b.index();
   }
-  [[nodiscard]] std::span<const std::byte> bytes(const Place& place) const;
-  std::span<std::byte> own(Place& place);
   void fill(Place& place, std::byte value);
   void fill_zero(Place& place) { fill(place, std::byte{0}); }
   void copy(Place& to, const Place& from);

@@ -128,7 +128,7 @@ TEST(OverwrittenAtHost, BytesAreThere) {
 }
 
 // What a resident buffer held shows nowhere, on any route, and what lies behind the output stays.
-TEST(OverwrittenBytes, NobodyCanTell) {
+TEST(OverwrittenBytes, ContentsAreUnobservable) {
   const std::vector<std::string_view> programs = {
       kOwn,
       "program part { workgroup 4; over len(x); in x : u32[]; out y : u32[] @count(len(x)); "

@@ -119,8 +119,8 @@ Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slot
     const auto start = std::chrono::steady_clock::now();
     Queue& queue = state_->device->queues[(*config).queue.value_or(0)];
     const Queue::Patience patience = patience_of(*config, start);
-    const Queue::Turn turn(queue, patience);
-    if (!turn.is_taken() || (patience.is_limited() && !queue.finish_started(patience)))
+    const Queue::Lock lock(queue, patience);
+    if (!lock.is_held() || (patience.is_limited() && !queue.finish_started(patience)))
       return queued_too_long(patience);
     Dispatch dispatch(*state_, *config, start);
     VYRE_TRY(dispatch.prepare(arguments));
@@ -174,7 +174,7 @@ struct PendingState final : Queue::Started {
   std::optional<Dispatch> dispatch;
   std::atomic<bool> cancelled = false;
 
-  // The device has it; somebody waits for the device; there is a result.
+  // The device has it; a thread waits for the device; there is a result.
   enum class Stage : uint8_t { Posted, Started, Finishing, Finished };
   std::mutex mutex;
   std::condition_variable changed;
@@ -184,7 +184,7 @@ struct PendingState final : Queue::Started {
   std::optional<Result<Report>> report;
 
   [[nodiscard]] Queue& queue() const { return pipeline->device->queues[config.queue.value_or(0)]; }
-  // In the turn of the work. It is over afterwards, or started.
+  // Under the queue lock. The work is over afterwards, or started.
   static void run(const std::shared_ptr<PendingState>& state, By by);
   bool is_done() override;
   void finish(By by) override;
@@ -251,7 +251,7 @@ void PendingState::end_with(Result<Report> result, By by) {
 }
 
 bool PendingState::wait_until(Deadline deadline) {
-  constexpr std::chrono::microseconds kAsk{20};
+  constexpr std::chrono::microseconds kPollInterval{20};
   std::unique_lock lock(mutex);
   while (stage != Stage::Finished) {
     const bool started = stage == Stage::Started;
@@ -269,7 +269,8 @@ bool PendingState::wait_until(Deadline deadline) {
       lock.lock();
     } else {
       changed.wait_until(
-          lock, started ? std::min(deadline, std::chrono::steady_clock::now() + kAsk) : deadline);
+          lock, started ? std::min(deadline, std::chrono::steady_clock::now() + kPollInterval)
+                        : deadline);
     }
   }
   return true;
@@ -306,7 +307,7 @@ Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
   VYRE_TRY(state->dispatch->prepare({.inputs = inputs, .outputs = arguments.outputs}));
   Queue& queue = state->queue();
   if (state->dispatch->can_start() && queue.can_start()) {
-    const Queue::Turn turn(queue);
+    const Queue::Lock lock(queue);
     PendingState::run(state, PendingState::By::Caller);
   } else {
     queue.post([state] { PendingState::run(state, PendingState::By::Thread); });

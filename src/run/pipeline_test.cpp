@@ -187,37 +187,37 @@ TEST(Pipelines, EveryPartOfTheKeyCounts) {
                                                       .compiler_build_id = std::move(build_id)});
   };
   const auto same = [](device::BackendInfo&) {};
-  const auto look = [](const Device& device, const DispatchConfig& config = {},
-                       std::string_view text = kEcho) {
+  const auto hit_of = [](const Device& device, const DispatchConfig& config = {},
+                         std::string_view text = kEcho) {
     const auto compiled = device.compile(program(text), config);
     EXPECT_TRUE(compiled);
     return compiled ? compiled->cache_hit : CacheHit::Unknown;
   };
-  EXPECT_EQ(look(open(same)), CacheHit::No);
-  EXPECT_EQ(look(open(same)), CacheHit::Yes) << "another process";
+  EXPECT_EQ(hit_of(open(same)), CacheHit::No);
+  EXPECT_EQ(hit_of(open(same)), CacheHit::Yes) << "another process";
   // The program.
   std::string changed(kEcho);
   changed.replace(changed.find("workgroup 4"), 11, "workgroup 8");
-  EXPECT_EQ(look(open(same), {}, changed), CacheHit::No);
+  EXPECT_EQ(hit_of(open(same), {}, changed), CacheHit::No);
   // Every option that reaches code generation.
   const std::vector<DispatchConfig> policies = {{.profile = "fast"},
                                                 {.ulp_budget = 1},
                                                 {.workgroup = check::Axes{2, 1, 1}},
                                                 {.checked = true}};
   for (const DispatchConfig& config : policies) {
-    EXPECT_EQ(look(open(same), config), CacheHit::No);
-    EXPECT_EQ(look(open(same), config), CacheHit::Yes);
+    EXPECT_EQ(hit_of(open(same), config), CacheHit::No);
+    EXPECT_EQ(hit_of(open(same), config), CacheHit::Yes);
   }
   // What does not reach it hits.
-  EXPECT_EQ(look(open(same), {.timeout = std::chrono::seconds(1), .label = "x", .queue = 1}),
+  EXPECT_EQ(hit_of(open(same), {.timeout = std::chrono::seconds(1), .label = "x", .queue = 1}),
             CacheHit::Yes);
   // Compiler, target, device, driver: each capability, too.
-  EXPECT_EQ(look(open(same, "build 2")), CacheHit::No);
-  EXPECT_EQ(look(open([](auto& i) { i.signature = "device 1, driver 2"; })), CacheHit::No);
-  EXPECT_EQ(look(open([](auto& i) { i.version = "2"; })), CacheHit::No);
-  EXPECT_EQ(look(open([](auto& i) { i.kind = device::Kind::Gpu; })), CacheHit::No);
-  EXPECT_EQ(look(open([](auto& i) { i.id = "other"; })), CacheHit::No);
-  EXPECT_EQ(look(open([](auto& i) { i.id = "null:1"; })), CacheHit::Yes)
+  EXPECT_EQ(hit_of(open(same, "build 2")), CacheHit::No);
+  EXPECT_EQ(hit_of(open([](auto& i) { i.signature = "device 1, driver 2"; })), CacheHit::No);
+  EXPECT_EQ(hit_of(open([](auto& i) { i.version = "2"; })), CacheHit::No);
+  EXPECT_EQ(hit_of(open([](auto& i) { i.kind = device::Kind::Gpu; })), CacheHit::No);
+  EXPECT_EQ(hit_of(open([](auto& i) { i.id = "other"; })), CacheHit::No);
+  EXPECT_EQ(hit_of(open([](auto& i) { i.id = "null:1"; })), CacheHit::Yes)
       << "a second device of the same kind";
   const auto change = []<class T>(T& value) {
     if constexpr (std::is_same_v<T, bool>)
@@ -230,7 +230,7 @@ TEST(Pipelines, EveryPartOfTheKeyCounts) {
       ++value;
   };
 #define VYRE_FLIP(type, name, initial) \
-  EXPECT_EQ(look(open([&](auto& i) { change(i.capabilities.name); })), CacheHit::No) << #name;
+  EXPECT_EQ(hit_of(open([&](auto& i) { change(i.capabilities.name); })), CacheHit::No) << #name;
   // Without these the program is refused.
 #define VYRE_FLIP_OTHERS(type, name, initial)      \
   if (std::string_view(#name) != "storage_8bit") { \
@@ -239,7 +239,7 @@ TEST(Pipelines, EveryPartOfTheKeyCounts) {
   VYRE_CAPABILITY_FIELDS(VYRE_FLIP_OTHERS)
 #undef VYRE_FLIP_OTHERS
 #undef VYRE_FLIP
-  EXPECT_EQ(look(open(same)), CacheHit::Yes);
+  EXPECT_EQ(hit_of(open(same)), CacheHit::Yes);
 }
 
 // D-PIPE.4: reasons.

@@ -64,7 +64,7 @@ Result<void> PlanRunner::pass() {
   phases_ = 0;
   lane_stop_.reset();
   error_.reset();
-  looked_ = false;
+  is_fetched_ = false;
   waiting_.assign(plan_.resumes.size(), false);
   m_.reset();
   if (!plan_.whole && can_stop())
@@ -80,14 +80,14 @@ Result<void> PlanRunner::pass() {
     // Exits have left out whatever would have followed, so the words are fetched on their own.
     if (may_end_early_) {
       VYRE_TRY(m_.refresh());
-      looked_ = true;
+      is_fetched_ = true;
       if (check_stop() == Signal::Stop) return std::unexpected(std::move(*error_));
     }
     return take_reports();
   }
   const Signal signal = steps(plan_.steps);
   if (signal != Signal::Stop && !plan_.whole && can_stop()) {
-    VYRE_TRY(look());
+    VYRE_TRY(fetch_state());
     if (check_stop() == Signal::Stop) return std::unexpected(std::move(*error_));
   }
   if (signal == Signal::Stop) return std::unexpected(std::move(*error_));
@@ -123,15 +123,15 @@ PlanRunner::Signal PlanRunner::fail(Error error) {
   return Signal::Stop;
 }
 
-Result<void> PlanRunner::look() {
-  if (looked_) return {};
+Result<void> PlanRunner::fetch_state() {
+  if (is_fetched_) return {};
   VYRE_TRY(m_.refresh());
-  looked_ = true;
+  is_fetched_ = true;
   return {};
 }
 
 Result<uint32_t> PlanRunner::frame(uint32_t word) {
-  VYRE_TRY(look());
+  VYRE_TRY(fetch_state());
   return m_.frame(word);
 }
 
@@ -224,15 +224,15 @@ PlanRunner::Signal PlanRunner::fixpoint(const FixpointStep& x) {
     for (const FixpointBuffer& b : info.buffers)
       if (b.snapshot) m_.take_snapshot(*b.snapshot, b.buffer);
     m_.set_hidden_word(control, changed_word, 0);
-    looked_ = false;
+    is_fetched_ = false;
     if (Signal s = steps(x.body); s != Signal::Go) return s;
     ++passes;
     for (const FixpointBuffer& b : info.buffers)
       if (b.snapshot) {
         m_.compare_snapshot(*b.snapshot, b.buffer, changed_word);
-        looked_ = false;
+        is_fetched_ = false;
       }
-    if (auto ok = look(); !ok) return fail(ok.error());
+    if (auto ok = fetch_state(); !ok) return fail(ok.error());
     changed = m_.control(changed_word) != 0;
   }
   if (const auto row = plan_.find_hidden(Hidden::Kind::Fixpoint)) {
@@ -274,7 +274,7 @@ Result<void> PlanRunner::add_launch(uint32_t index) {
     launch.blocks = resident;
   }
   segment_ = index;
-  looked_ = false;
+  is_fetched_ = false;
   return m_.launch(segment, launch, entry);
 }
 
@@ -288,11 +288,11 @@ PlanRunner::Signal PlanRunner::launch(uint32_t index) {
     if (auto ok = take_reports(); !ok) return fail(ok.error());
     return Signal::Go;
   }
-  const bool ask = segment.reports_live || can_stop() || !plan_.resumes.empty();
+  const bool needs_state = segment.reports_live || can_stop() || !plan_.resumes.empty();
   bool live = true;
   bool newly_parked = false;
-  if (ask) {
-    if (auto ok = look(); !ok) return fail(ok.error());
+  if (needs_state) {
+    if (auto ok = fetch_state(); !ok) return fail(ok.error());
     if (auto& stop = recorder_.completion().lane_stop;
         stop && (!lane_stop_ || stop->lane < lane_stop_->lane))
       lane_stop_ = std::move(*stop);
@@ -323,11 +323,11 @@ PlanRunner::Signal PlanRunner::launch(uint32_t index) {
 
 // ---- stops
 
-// At the end of a phase: the smallest lane that stopped decides. What it told is on the host since
-// the last launch.
+// At the end of a phase: the smallest lane that stopped decides. What it reported is on the host
+// since the last launch.
 PlanRunner::Signal PlanRunner::check_stop() {
   if (!can_stop()) return Signal::Go;
-  if (auto ok = look(); !ok) return fail(ok.error());
+  if (auto ok = fetch_state(); !ok) return fail(ok.error());
   const uint32_t trapped = m_.control(ControlWords::kStop);
   if (lane_stop_ && lane_stop_->lane < trapped) return fail(std::move(lane_stop_->error));
   if (trapped == kNoLane) return Signal::Go;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the tree of a plan: the part of a dispatch between its inputs and its outputs. Steps that
 // follow from each other without a decision are recorded; where a loop or branch needs a word, the
-// host looks at it, or, on devices that can, the loop itself is recorded.
+// host reads it, or, on devices that can, the loop itself is recorded.
 #pragma once
 
 #include <optional>
@@ -59,9 +59,9 @@ class PlanRunner : public device::HostServices {
   Signal stop_of_lane(uint32_t lane);
   Signal fail(Error error);
   Result<uint32_t> frame(uint32_t word);
-  Result<void> look();
+  Result<void> fetch_state();
   Result<std::vector<uint32_t>> report_words(plan::Hidden::Kind kind);
-  // What the lane at this place of both reports has told.
+  // What the lane at this place of both reports has left.
   struct LaneReport {
     plan::Site site;
     uint32_t value = 0;
@@ -85,7 +85,7 @@ class PlanRunner : public device::HostServices {
   Report& report_;
   std::optional<Error> error_;
   uint32_t segment_ = 0;
-  bool looked_ = false;        // control and frames on the host are those of the last launch
+  bool is_fetched_ = false;    // control and frames on the host are those of the last launch
   std::vector<bool> waiting_;  // by resume: lanes wait for it
   uint32_t skip_to_ = 0;
   uint64_t phases_ = 0;
@@ -93,7 +93,7 @@ class PlanRunner : public device::HostServices {
   std::vector<uint32_t> words_;
   bool decides_ = false;        // the tree has loops or branches
   bool needs_host_ = false;     // it has resumes or collectives
-  bool may_end_early_ = false;  // lanes may end or stop, so the host has to look
+  bool may_end_early_ = false;  // lanes may end or stop, so the host has to check
 };
 
 }  // namespace vyre::run

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The poison mode: memory that the driver and the code generators do not clear, because a proof
-// says that nobody reads what it holds, is filled with a pattern at each dispatch. A program whose
+// says that its contents are never read, is filled with a pattern at each dispatch. A program whose
 // results depend on the pattern has a wrong proof. For tests; any build has it.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace vyre::run {
 
 inline constexpr const char* kPoisonVariable = "VYRE_POISON";
 
-// The pattern that the environment asks for: a byte, as 165 or 0xA5; none if the variable is empty
+// The pattern that the environment sets: a byte, as 165 or 0xA5; none if the variable is empty
 // or not set. InvalidArgument for anything else.
 Result<std::optional<std::byte>> poison_of_environment();
 

@@ -10,13 +10,13 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr size_t kMostUnderWay = 64;
-// From here on who starts more looks whether the oldest is done, so that what it holds serves
-// again.
+// From here on a thread that starts more checks whether the oldest is done, so that what it holds
+// serves again.
 constexpr size_t kManyUnderWay = 8;
 // A row of short dispatches is over before, and the thread does not get in its way.
 constexpr auto kUnattended = 1ms;
-constexpr auto kLookAtCancel = 2ms;
-constexpr auto kLookAtWork = 20us;
+constexpr auto kCancelPollInterval = 2ms;
+constexpr auto kWorkPollInterval = 20us;
 
 }  // namespace
 
@@ -52,34 +52,35 @@ bool Queue::Patience::is_over() const {
   return (cancel != nullptr && cancel->load(std::memory_order_relaxed)) || Clock::now() >= deadline;
 }
 
-Queue::Turn::Turn(Queue& queue, const Patience& patience) : queue_(queue) {
+Queue::Lock::Lock(Queue& queue, const Patience& patience) : queue_(queue) {
   Core& core = *queue_.core_;
   std::unique_lock lock(core.mutex);
-  const uint64_t turn = core.given++;
-  if (turn == core.serving) return;
-  const auto is_served = [&] { return core.serving == turn; };
+  const uint64_t ticket = core.given++;
+  if (ticket == core.serving) return;
+  const auto is_served = [&] { return core.serving == ticket; };
   if (!patience.is_limited()) {
     core.changed.wait(lock, is_served);
     return;
   }
-  while (!core.changed.wait_until(lock, std::min(patience.deadline, Clock::now() + kLookAtCancel),
-                                  is_served)) {
+  while (!core.changed.wait_until(
+      lock, std::min(patience.deadline, Clock::now() + kCancelPollInterval), is_served)) {
     if (!patience.is_over()) continue;
-    core.given_up.insert(turn);
-    taken_ = false;
+    core.given_up.insert(ticket);
+    held_ = false;
     return;
   }
 }
 
-Queue::Turn::~Turn() {
+Queue::Lock::~Lock() {
   // A callback that forked has come back in the child, where the lock may be held for ever.
-  if (taken_ && !base::is_forked_since(queue_.core_->fork_epoch)) queue_.core_->next();
+  if (held_ && !base::is_forked_since(queue_.core_->fork_epoch)) queue_.core_->next();
 }
 
 void Queue::post(std::function<void()> work) {
   {
     const std::scoped_lock lock(core_->mutex);
-    // A turn is given last: nobody would ever take one whose work or thread could not be had.
+    // The ticket is drawn last: no thread would ever serve one whose work or thread could not be
+    // had.
     if (!thread_.joinable()) thread_ = std::thread([core = core_] { core->serve(); });
     core_->posted.push_back({core_->given, std::move(work)});
     ++core_->given;
@@ -88,7 +89,7 @@ void Queue::post(std::function<void()> work) {
 }
 
 void Queue::drain() {
-  const Turn turn(*this);
+  const Lock lock(*this);
   finish_started();
 }
 
@@ -161,7 +162,7 @@ bool Queue::finish_started(const Patience& patience) {
     if (!oldest) return true;
     while (!oldest->is_done()) {
       if (patience.is_over()) return false;
-      std::this_thread::sleep_for(kLookAtWork);
+      std::this_thread::sleep_for(kWorkPollInterval);
     }
     oldest->finish(Started::By::Caller);
   }
@@ -170,12 +171,12 @@ bool Queue::finish_started(const Patience& patience) {
 void Queue::Core::serve() {
   std::unique_lock lock(mutex);
   for (;;) {
-    if (!posted.empty() && posted.front().turn == serving) {
+    if (!posted.empty() && posted.front().ticket == serving) {
       Posted next_work = std::move(posted.front());
       posted.pop_front();
       lock.unlock();
       next_work.work();
-      next_work.work = nullptr;  // what it holds goes before anybody is told that it is done
+      next_work.work = nullptr;  // what it holds goes before a waiter learns that it is done
       next();
       lock.lock();
     } else if (std::shared_ptr<Started> first = oldest()) {

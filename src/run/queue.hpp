@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One in-order queue of a device. Callers that wait for their work run it themselves when their
-// turn comes; work that nobody waits for yet is started in its turn and finished later, or runs on
+// ticket is served; work without a waiter is started at its ticket and finished later, or runs on
 // a thread of the queue. In a child of fork() a queue is neither used nor destroyed: its device
 // refuses every call and is abandoned.
 #pragma once
@@ -36,20 +36,20 @@ class Queue {
     [[nodiscard]] bool is_over() const;
   };
 
-  // The caller's turn, until the object goes.
-  class Turn {
+  // The lock of the queue, in the order of the calls, until the object goes.
+  class Lock {
    public:
-    explicit Turn(Queue& queue) : Turn(queue, Patience{}) {}
-    // Not taken: patience was over before the turn came.
-    Turn(Queue& queue, const Patience& patience);
-    ~Turn();
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-    [[nodiscard]] bool is_taken() const { return taken_; }
+    explicit Lock(Queue& queue) : Lock(queue, Patience{}) {}
+    // Not taken: patience was over first.
+    Lock(Queue& queue, const Patience& patience);
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+    [[nodiscard]] bool is_held() const { return held_; }
 
    private:
     Queue& queue_;
-    bool taken_ = true;
+    bool held_ = true;
   };
 
   // Work must not throw. If this does, for want of memory or a thread, nothing was posted.
@@ -58,33 +58,33 @@ class Queue {
   void drain();
 
   // Work that the device has been given. It keeps this queue alive until it is finished, by
-  // anybody: at the latest by the thread of the queue, a moment after it was started, so that
-  // limits of time are looked at and what it uses is given back.
+  // any thread: at the latest by the thread of the queue, a moment after it was started, so that
+  // limits of time are enforced and what it uses is given back.
   class Started {
    public:
     virtual ~Started() = default;
     // Whether finish() would not have to wait.
     [[nodiscard]] virtual bool is_done() = 0;
-    // Once, whoever calls it; the others wait until it is.
+    // Once, by the first caller; the others wait until it is.
     enum class By : uint8_t { Caller, Thread };
     virtual void finish(By by) = 0;
     [[nodiscard]] virtual bool is_finished() = 0;
   };
-  // Whether work could be started at once: no turn is taken, and not too much is under way.
+  // Whether work could be started at once: the lock is free, and not too much is under way.
   [[nodiscard]] bool can_start();
-  // In a turn, before and after something is started.
+  // While the queue is locked, before and after something is started.
   void make_room();
   void started(std::shared_ptr<Started> work);
-  // In a turn, before what the device does not do in the order of the queue.
+  // While the queue is locked, before what the device does not do in the order of the queue.
   void finish_started();
-  // In a turn, before work with a time limit, which the device would not look at behind other work.
-  // False: patience was over first.
+  // While the queue is locked, before work with a time limit, which the device would not check
+  // behind other work. False: patience was over first.
   bool finish_started(const Patience& patience);
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Posted {
-    uint64_t turn = 0;
+    uint64_t ticket = 0;
     std::function<void()> work;
   };
   struct UnderWay {
@@ -96,9 +96,9 @@ class Queue {
     const uint32_t fork_epoch = base::fork_epoch();
     std::mutex mutex;
     std::condition_variable changed;
-    uint64_t given = 0;           // turns
-    uint64_t serving = 0;         // the turn whose time it is
-    std::set<uint64_t> given_up;  // turns that nobody takes
+    uint64_t given = 0;           // tickets
+    uint64_t serving = 0;         // the ticket that holds the lock
+    std::set<uint64_t> given_up;  // tickets without a waiter
     std::deque<Posted> posted;
     std::deque<UnderWay> under_way;  // in order
     bool asleep = false;             // the thread, until something changes

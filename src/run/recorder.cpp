@@ -17,7 +17,7 @@ using namespace device;
 
 namespace {
 
-// All lists of a process: a device may be asked by many recorders.
+// All lists of a process: many recorders may submit to a device.
 std::atomic<uint64_t> g_next_key = 1;
 
 }  // namespace

@@ -24,7 +24,7 @@ struct SubmitOptions {
   Trace* trace = nullptr;
 };
 
-// Sums; a time that one launch does not tell is not known of the sum.
+// Sums; a time that one launch does not report is not known of the sum.
 struct TimeSum {
   bool any = false;
   device::Timings times;
@@ -102,7 +102,7 @@ class Recorder {
   bool spent_ = false;       // they were submitted, and go when others come
   uint64_t replay_key_ = 0;  // of these steps
   device::Ticket ticket_;    // between start() and finish()
-  uint32_t failed_ = 0;      // step, as the device tells it
+  uint32_t failed_ = 0;      // step, as the device reports it
   device::Completion completion_;
   uint64_t launches_ = 0;
   uint64_t submissions_ = 0;

@@ -224,7 +224,7 @@ TEST(Resident, TimesOfSegmentsAreSummed) {
 }
 
 // D-RES.2
-TEST(Resident, ATimeThatOneLaunchDoesNotTellIsUnknown) {
+TEST(Resident, ATimeThatOneLaunchDoesNotReportIsUnknown) {
   auto options = split_options();
   options.times_of = [](uint64_t n) {
     return device::Timings{.device_ns = n == 1 ? std::nullopt : std::optional<uint64_t>(2),
@@ -266,7 +266,7 @@ TEST(Resident, ASequenceIsOneSubmission) {
       uniform n : u32[1];
       if gid.x < len(a) { a[gid.x] = a[gid.x] + n[0]; }
     })");
-    const Pipeline turn = compile(device, R"(program turn {
+    const Pipeline rotate = compile(device, R"(program turn {
       workgroup 4;
       over len(a);
       inout a : u32[];
@@ -277,9 +277,9 @@ TEST(Resident, ASequenceIsOneSubmission) {
     const Buffer a = *device.upload(bytes_of_words({1, 2, 3, 4}));
     const std::vector<uint32_t> ten = {10};
     const std::vector<Argument> add_inputs = {a, ten};
-    const std::vector<Argument> turn_inputs = {a};
+    const std::vector<Argument> rotate_inputs = {a};
     const std::vector<SequenceItem> items = {{add, {.inputs = add_inputs}},
-                                             {turn, {.inputs = turn_inputs}}};
+                                             {rotate, {.inputs = rotate_inputs}}};
     const std::vector<ReadRange> ranges = {{&a, 0, 4}, {&a, 12, 4}};
     std::vector<std::vector<std::byte>> results;
     const auto report = device.run_sequence(items, 3, ranges, &results);

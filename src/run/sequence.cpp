@@ -77,7 +77,7 @@ class Sequence {
         complete_error(*device_.backend, {"dispatching program", name_of_item(i)}, ok.error());
         return std::unexpected(of_item(std::move(ok.error()), i));
       }
-      // Of a submission for all items nobody could stop just this one.
+      // A submission for all items could not stop just this one.
       deferrable_ = deferrable_ && !list_[i].config.cancel && list_[i].dispatch->deferrable();
     }
     return {};
@@ -140,7 +140,7 @@ class Sequence {
     report.submissions = recorder_.submissions();
     report.timings = recorder_.timings();
     device_.telemetry.add(device::TelemetryField::Dispatches, uint64_t{repeats_} * list_.size());
-    // Which item made how many launches is not told; the routes of a sequence are alike.
+    // Launches are not reported by item; the routes of a sequence are alike.
     for (size_t i = 0; i < list_.size(); ++i)
       list_[i].dispatch->count(repeats_, i == 0 ? report.launches : 0);
     return report;
@@ -210,7 +210,7 @@ Result<SequenceReport> Device::run_sequence(std::span<const SequenceItem> items,
     {
       std::vector<std::shared_ptr<PipelineState>> pipelines;
       for (const SequenceItem& item : items) pipelines.push_back(item.pipeline.state_);
-      const Queue::Turn turn(device.queues[0]);
+      const Queue::Lock lock(device.queues[0]);
       Sequence sequence(device, items, repeats);
       VYRE_TRY(sequence.prepare(pipelines));
       report = sequence.run(start);

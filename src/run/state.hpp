@@ -31,6 +31,8 @@ struct DeviceState {
 
   // PoisonedState after shutdown, the loss of a lost device.
   [[nodiscard]] Result<void> check_usable() const;
+  // Kernels run where the host is: no buffers stay on the device.
+  [[nodiscard]] bool at_host() const { return !backend->info().capabilities.resident_buffers; }
   // Telemetry of an error that a caller gets to see.
   void count(const Error& error);
 };
@@ -111,6 +113,11 @@ struct PipelineState {
   static constexpr size_t kMostIdle = 128;         // as many as a sequence may have
   static constexpr ptrdiff_t kMostIdleArenas = 8;  // with memory of the device
 
+  // StaleHandle after a recovery of the device.
+  [[nodiscard]] Result<void> check_generation() const;
+  // The device, with what is known of the variants of this program.
+  [[nodiscard]] plan::DeviceModel device_model(const pipeline::Policy& wanted);
+  void keep_facts(const plan::DeviceModel& model, const pipeline::Policy& of);
   std::unique_ptr<Workspace> lease();
   void give_back(std::unique_ptr<Workspace> workspace);
 };
@@ -118,6 +125,10 @@ struct PipelineState {
 pipeline::Policy policy_of(const DispatchConfig& config, const plan::RouteVariant& variant);
 plan::StrategyRequest strategy_request(const DispatchConfig& config);
 pipeline::CompileLimits compile_limits(const DispatchConfig& config);
+// Passes of the dispatch at most.
+inline uint32_t iterations_of(const DispatchConfig& config) {
+  return config.fixpoint_iterations.value_or(1);
+}
 // When the time of a call is over that came in at `start`.
 device::Deadline deadline_of(const DispatchConfig& config,
                              std::chrono::steady_clock::time_point start);
@@ -147,17 +158,17 @@ class Lease {
 class Dispatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  // `start` is when the call came in: its timeout and its wall time count the wait for the turn.
+  // `start` is when the call came in: its timeout and its wall time count the wait for the queue.
   Dispatch(PipelineState& pipeline, const DispatchConfig& config,
            Time start = std::chrono::steady_clock::now())
       : p_(pipeline), device_(*pipeline.device), config_(config), start_(start), lease_(pipeline) {}
 
   // Arguments, launch, route, code, memory.
   Result<void> prepare(const Arguments& arguments);
-  // The work, in the caller's turn of its queue; results into `slots`, if there are any.
+  // The work, under the lock of its queue; results into `slots`, if there are any.
   Result<Report> run(Outputs* slots);
-  // The same in two parts, where the device does not need the host in between. Who waits for the
-  // turn need not wait for the end.
+  // The same in two parts, where the device does not need the host in between. A thread that waits
+  // for the lock need not wait for the end.
   [[nodiscard]] bool can_start() const;
   Result<void> start(Outputs* slots);
   [[nodiscard]] bool is_done() const { return lease_->recorder.is_done(); }
@@ -169,12 +180,10 @@ class Dispatch {
   Result<void> record_pass(Recorder& recorder, Report& report);
   [[nodiscard]] const Workspace& workspace() const { return *lease_; }
   Error with_context(Error error, uint32_t segment) const;
-  // Telemetry of so many calls with so many launches in all.
+  // Telemetry of `dispatches` calls with `launches` launches in all.
   void count(uint64_t dispatches, uint64_t launches) const;
 
  private:
-  // StaleHandle after a recovery of the device.
-  [[nodiscard]] Result<void> check_generation() const;
   Result<void> take_arguments(const Arguments& arguments);
   Result<void> read_grid();
   Result<void> shape();
@@ -184,8 +193,6 @@ class Dispatch {
       const std::shared_ptr<const pipeline::Variant>& variant);
   // How this dispatch runs, and its code.
   Result<void> settle_strategy();
-  [[nodiscard]] plan::DeviceModel device_model(const pipeline::Policy& policy) const;
-  void keep_facts(const plan::DeviceModel& model, const pipeline::Policy& policy) const;
   // LimitExceeded: the state saved across grid barriers is more than that.
   [[nodiscard]] Result<void> check_state(uint64_t most) const;
   Result<void> passes(PlanRunner& runner, Report& report);
@@ -210,10 +217,6 @@ class Dispatch {
   Result<void> record_work(Outputs* slots);
   Result<Report> take(Result<void> done);
   std::unexpected<Error> failed(const Error& error, uint32_t segment);
-  [[nodiscard]] bool at_host() const {
-    return !device_.backend->info().capabilities.resident_buffers;
-  }
-  [[nodiscard]] uint32_t iterations() const { return config_.fixpoint_iterations.value_or(1); }
 
   PipelineState& p_;
   DeviceState& device_;
@@ -230,7 +233,7 @@ class Dispatch {
   bool reports_left_ = false;
   Report report_;
   OutputStats stats_;
-  Outputs unwanted_;  // what a repeated dispatch reads back and nobody asked for
+  Outputs unwanted_;  // what a repeated dispatch reads back without a request
 };
 
 }  // namespace vyre::run

@@ -24,34 +24,34 @@ plan::StrategyRequest strategy_request(const DispatchConfig& config) {
           .require_cooperative = config.cooperative == Cooperative::Require};
 }
 
-plan::DeviceModel Dispatch::device_model(const pipeline::Policy& policy) const {
-  const device::BackendInfo& info = device_.backend->info();
+plan::DeviceModel PipelineState::device_model(const pipeline::Policy& wanted) {
+  const device::BackendInfo& info = device->backend->info();
   plan::DeviceModel model{.capabilities = info.capabilities, .profile = info.profile};
-  const std::scoped_lock lock(p_.mutex);
-  for (const PlannedVariant& planned : p_.planned)
-    if (is_same_but_for_variant(policy, planned.policy)) model.variants.push_back(planned.facts);
+  const std::scoped_lock lock(mutex);
+  for (const PlannedVariant& known : planned)
+    if (is_same_but_for_variant(wanted, known.policy)) model.variants.push_back(known.facts);
   // Later, since loaded code says more.
-  for (const auto& loaded : p_.variants)
-    if (is_same_but_for_variant(policy, loaded->policy)) model.add(facts_of(*loaded));
+  for (const auto& loaded : variants)
+    if (is_same_but_for_variant(wanted, loaded->policy)) model.add(facts_of(*loaded));
   return model;
 }
 
 // What was planned only: facts of code come from the code, which a recovery can take away.
-void Dispatch::keep_facts(const plan::DeviceModel& model, const pipeline::Policy& policy) const {
-  const std::scoped_lock lock(p_.mutex);
+void PipelineState::keep_facts(const plan::DeviceModel& model, const pipeline::Policy& of) {
+  const std::scoped_lock lock(mutex);
   for (const plan::VariantFacts& facts : model.variants) {
     if (facts.is_loaded) continue;
-    pipeline::Policy its = policy;
+    pipeline::Policy its = of;
     its.variant = facts.variant;
-    if (std::ranges::find(p_.planned, its, &PlannedVariant::policy) == p_.planned.end())
-      p_.planned.push_back({std::move(its), facts});
+    if (std::ranges::find(planned, its, &PlannedVariant::policy) == planned.end())
+      planned.push_back({std::move(its), facts});
   }
 }
 
 Result<void> Dispatch::settle_strategy() {
   Workspace& w = *lease_;
   const pipeline::Policy policy = policy_of(config_, {});
-  plan::DeviceModel model = device_model(policy);
+  plan::DeviceModel model = p_.device_model(policy);
   pipeline::LoadedFacts source({.compiler = device_.compiler,
                                 .source = p_.source,
                                 .policy = policy,
@@ -60,7 +60,7 @@ Result<void> Dispatch::settle_strategy() {
   auto chosen = pipeline::choose_strategy(
       {.program = *p_.source.program, .launch = &w.launch, .request = strategy_request(config_)},
       model, source);
-  keep_facts(model, policy);
+  p_.keep_facts(model, policy);
   for (const auto& loaded : source.take_loaded()) keep_variant(loaded.variant);
   if (!chosen) {
     Error error = std::move(chosen.error());

@@ -297,7 +297,7 @@ TEST(Fork, WhileAnotherThreadCompiles) {
 // A handler that forks and returns in both processes.
 TEST(Fork, InACallback) {
   const World world;
-  const auto compiled = world.device.compile(programs().asks);
+  const auto compiled = world.device.compile(programs().resumed);
   ASSERT_TRUE(compiled);
   pid_t child = -1;
   run::DispatchConfig config;

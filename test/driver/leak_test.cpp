@@ -106,7 +106,7 @@ TEST_P(Leaks, MemoryThatChangesItsOwner) {
 
 // Blocks are a little larger than what is asked for: what lies behind must not come out when their
 // owner asks for more the next time.
-TEST_P(Leaks, BytesBehindTheOnesAskedFor) {
+TEST_P(Leaks, BytesBehindTheRequestedOnes) {
   for (const uint64_t bytes : kSizes) {
     SCOPED_TRACE(bytes);
     const uint64_t one = device::new_owner();

@@ -126,8 +126,8 @@ Result<Bytes> resumed(World& w) {
           if (report.lane * 4 < d.size()) d[size_t{report.lane} * 4] = std::byte{50};
         return {};
       });
-  TAKE(asks, compiled(w, programs().asks, config));
-  TRY_ASSIGN(result, asks.dispatch({count_to(4)}));
+  TAKE(resumed, compiled(w, programs().resumed, config));
+  TRY_ASSIGN(result, resumed.dispatch({count_to(4)}));
   return joined(result.outputs);
 }
 

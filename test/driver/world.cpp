@@ -12,6 +12,103 @@
 
 namespace vyre::driver_test {
 
+namespace {
+
+constexpr std::string_view kScale = R"(program scale {
+  workgroup 4;
+  over len(a);
+  in  k : u32[1];
+  in  a : u32[];
+  out b : u32[] @count(len(a));
+  if gid.x < len(a) {
+    b[gid.x] = a[gid.x] * k[0];
+  }
+})";
+
+constexpr std::string_view kAdd = R"(program add {
+  workgroup 4;
+  over len(a);
+  in  a : u32[];
+  in  b : u32[];
+  out c : u32[] @count(len(a));
+  if gid.x < len(a) {
+    c[gid.x] = a[gid.x] + b[gid.x];
+  }
+})";
+
+constexpr std::string_view kSplit = R"(program split {
+  workgroup 4;
+  over len(d);
+  in    k : u32[1];
+  inout d : u32[];
+  out   e : u32[] @count(len(d));
+  let old = d[gid.x];
+  d[gid.x] = old + k[0];
+  barrier grid;
+  let next = d[(gid.x + 1) % len(d)];
+  barrier grid;
+  d[gid.x] = next * 2;
+  e[gid.x] = old + next;
+})";
+
+constexpr std::string_view kLoop = R"(program loop {
+  workgroup 4;
+  over len(d);
+  in    n : u32[1];
+  inout d : u32[];
+  for i in 0 .. n[0] {
+    let next = d[(gid.x + 1) % len(d)];
+    barrier grid;
+    d[gid.x] = next + i;
+    barrier grid;
+  }
+})";
+
+constexpr std::string_view kSettle = R"(program settle {
+  workgroup 4;
+  over len(d);
+  inout d : u32[];
+  out   o : u32[1];
+  fixpoint max 20 over (d) {
+    d[gid.x] = min(d[gid.x] + 1, 5);
+  }
+  if gid.x == 0 {
+    o[0] = fixpoint_passes() * 10 + (fixpoint_converged() as u32);
+  }
+})";
+
+constexpr std::string_view kSaturate = R"(program saturate {
+  workgroup 4;
+  over len(d);
+  inout d : u32[];
+  d[gid.x] = min(d[gid.x] + 1, 3);
+  barrier grid;
+  d[gid.x] = max(d[gid.x], d[(gid.x + 1) % len(d)]);
+})";
+
+constexpr std::string_view kKeep = R"(program keep {
+  workgroup 4;
+  over 4;
+  persistent p : u32[4];
+  out o : u32[4];
+  p[gid.x] += 1;
+  o[gid.x] = p[gid.x] * 10;
+})";
+
+constexpr std::string_view kResumed = R"(program asks {
+  workgroup 4;
+  over len(d);
+  inout d : u32[];
+  if d[gid.x] == 2 {
+    trap(1, d[gid.x]);
+  }
+  d[gid.x] += 10;
+  resume(1);
+  d[gid.x] += 100;
+})";
+
+}  // namespace
+
 Program program_of(std::string_view text) {
   auto parsed = text::parse(text, "test.vyre");
   auto checked = check::check_valid(std::move(parsed.program));
@@ -24,91 +121,14 @@ Program program_of(std::string_view text) {
 
 const Programs& programs() {
   static const Programs* const all = new Programs{
-      .scale = program_of(R"(program scale {
-        workgroup 4;
-        over len(a);
-        in  k : u32[1];
-        in  a : u32[];
-        out b : u32[] @count(len(a));
-        if gid.x < len(a) {
-          b[gid.x] = a[gid.x] * k[0];
-        }
-      })"),
-      .add = program_of(R"(program add {
-        workgroup 4;
-        over len(a);
-        in  a : u32[];
-        in  b : u32[];
-        out c : u32[] @count(len(a));
-        if gid.x < len(a) {
-          c[gid.x] = a[gid.x] + b[gid.x];
-        }
-      })"),
-      .split = program_of(R"(program split {
-        workgroup 4;
-        over len(d);
-        in    k : u32[1];
-        inout d : u32[];
-        out   e : u32[] @count(len(d));
-        let old = d[gid.x];
-        d[gid.x] = old + k[0];
-        barrier grid;
-        let next = d[(gid.x + 1) % len(d)];
-        barrier grid;
-        d[gid.x] = next * 2;
-        e[gid.x] = old + next;
-      })"),
-      .loop = program_of(R"(program loop {
-        workgroup 4;
-        over len(d);
-        in    n : u32[1];
-        inout d : u32[];
-        for i in 0 .. n[0] {
-          let next = d[(gid.x + 1) % len(d)];
-          barrier grid;
-          d[gid.x] = next + i;
-          barrier grid;
-        }
-      })"),
-      .settle = program_of(R"(program settle {
-        workgroup 4;
-        over len(d);
-        inout d : u32[];
-        out   o : u32[1];
-        fixpoint max 20 over (d) {
-          d[gid.x] = min(d[gid.x] + 1, 5);
-        }
-        if gid.x == 0 {
-          o[0] = fixpoint_passes() * 10 + (fixpoint_converged() as u32);
-        }
-      })"),
-      .saturate = program_of(R"(program saturate {
-        workgroup 4;
-        over len(d);
-        inout d : u32[];
-        d[gid.x] = min(d[gid.x] + 1, 3);
-        barrier grid;
-        d[gid.x] = max(d[gid.x], d[(gid.x + 1) % len(d)]);
-      })"),
-      .keep = program_of(R"(program keep {
-        workgroup 4;
-        over 4;
-        persistent p : u32[4];
-        out o : u32[4];
-        p[gid.x] += 1;
-        o[gid.x] = p[gid.x] * 10;
-      })"),
-      .asks = program_of(R"(program asks {
-        workgroup 4;
-        over len(d);
-        inout d : u32[];
-        if d[gid.x] == 2 {
-          trap(1, d[gid.x]);
-        }
-        d[gid.x] += 10;
-        resume(1);
-        d[gid.x] += 100;
-      })"),
+      .scale = program_of(kScale),
+      .add = program_of(kAdd),
+      .split = program_of(kSplit),
+      .loop = program_of(kLoop),
+      .settle = program_of(kSettle),
+      .saturate = program_of(kSaturate),
+      .keep = program_of(kKeep),
+      .resumed = program_of(kResumed),
   };
   return *all;
 }

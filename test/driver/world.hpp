@@ -23,11 +23,11 @@ struct Programs {
   Program scale;     // b[i] = a[i] * k[0]
   Program add;       // c[i] = a[i] + b[i]
   Program split;     // d: two barriers in a row over an inout; nobody decides anything
-  Program loop;      // a barrier in a loop whose trips a buffer says
+  Program loop;      // a barrier in a loop whose trip count a buffer has
   Program settle;    // a fixpoint in the program
   Program saturate;  // for fixpoint_iterations: one step up to 3, by two segments
   Program keep;      // a persistent buffer counts the dispatches
-  Program asks;      // a trap that is resumed
+  Program resumed;   // a trap that is resumed
 };
 const Programs& programs();
 

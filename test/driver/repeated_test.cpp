@@ -33,13 +33,13 @@ void PrintTo(const Route& route, std::ostream* out) {
   *out << route.name;
 }
 
-class Steady : public testing::TestWithParam<Route> {
+class RepeatedDispatches : public testing::TestWithParam<Route> {
  protected:
   void SetUp() override {
     if (!kOwnHeap) GTEST_SKIP() << "not under ThreadSanitizer";
     if (GetParam().compiled && *backend::why_no_cpu() != 0) GTEST_SKIP() << backend::why_no_cpu();
   }
-  Steady() {
+  RepeatedDispatches() {
     if (GetParam().compiled) {
       if (auto opened = run::Device::open("cpu", {.cache_directory = {}})) device_ = *opened;
       return;
@@ -70,7 +70,7 @@ class Steady : public testing::TestWithParam<Route> {
   run::Device device_;
 };
 
-TEST_P(Steady, ThreeResidentBuffers) {
+TEST_P(RepeatedDispatches, ThreeResidentBuffers) {
   const run::Pipeline add = compile(programs().add);
   const Buffer a = *device_.upload(std::as_bytes(count_to(64)));
   const Buffer b = *device_.upload(std::as_bytes(count_to(64)));
@@ -81,7 +81,7 @@ TEST_P(Steady, ThreeResidentBuffers) {
   expect_none([&] { return add.dispatch_into({.inputs = inputs, .outputs = outputs}, slots); });
 }
 
-TEST_P(Steady, BytesOfTheHost) {
+TEST_P(RepeatedDispatches, BytesOfTheHost) {
   const run::Pipeline scale = compile(programs().scale);
   const auto k = count_to(1);
   const auto a = count_to(64);
@@ -91,7 +91,7 @@ TEST_P(Steady, BytesOfTheHost) {
   expect_none([&] { return scale.dispatch_into({.inputs = inputs}, slots); });
 }
 
-TEST_P(Steady, BarriersOverResidentBuffers) {
+TEST_P(RepeatedDispatches, BarriersOverResidentBuffers) {
   const run::Pipeline split = compile(programs().split);
   const auto k = count_to(1);
   const Buffer d = *device_.upload(std::as_bytes(count_to(64)));
@@ -106,7 +106,7 @@ TEST_P(Steady, BarriersOverResidentBuffers) {
   expect_none(once);
 }
 
-TEST_P(Steady, BarriersOverBytesOfTheHost) {
+TEST_P(RepeatedDispatches, BarriersOverBytesOfTheHost) {
   const run::Pipeline split = compile(programs().split);
   const auto k = count_to(1);
   const auto d = count_to(64);
@@ -115,7 +115,7 @@ TEST_P(Steady, BarriersOverBytesOfTheHost) {
   expect_none([&] { return split.dispatch_into({.inputs = inputs}, slots); });
 }
 
-TEST_P(Steady, RepeatedPasses) {
+TEST_P(RepeatedDispatches, RepeatedPasses) {
   const run::Pipeline saturate = compile(programs().saturate);
   run::DispatchConfig config;
   config.fixpoint_iterations = 4;
@@ -125,7 +125,7 @@ TEST_P(Steady, RepeatedPasses) {
   expect_none([&] { return saturate.dispatch_into({.inputs = inputs}, slots, config); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Routes, Steady,
+INSTANTIATE_TEST_SUITE_P(Routes, RepeatedDispatches,
                          testing::Values(Route{"whole", true}, Route{"split", false},
                                          Route{"compiled", false, true}),
                          [](const auto& info) { return std::string(info.param.name); });
