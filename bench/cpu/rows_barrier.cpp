@@ -32,10 +32,10 @@ class Busy {
 };
 
 void standard_barriers(uint32_t passes) {
-  std::barrier<> meeting(cores());
+  std::barrier<> barrier(cores());
   std::vector<std::jthread> threads;
   const auto loop = [&] {
-    for (uint32_t k = 0; k < passes; ++k) meeting.arrive_and_wait();
+    for (uint32_t k = 0; k < passes; ++k) barrier.arrive_and_wait();
   };
   for (uint32_t i = 1; i < cores(); ++i) threads.emplace_back(loop);
   loop();

@@ -170,14 +170,14 @@ void sum(void* const* d, const uint32_t* n) {
   static float* const kPartial = static_cast<float*>(allocate(kSize * 4));
   const uint32_t blocks = blocks_for(n[0] < kSize * kSize ? n[0] : kSize * kSize);
   begin();
-  launch_together(sum_one, blocks, kSize, at<float>(d, 0), at<float>(d, 1), kPartial, n[0]);
+  launch_cooperative(sum_one, blocks, kSize, at<float>(d, 0), at<float>(d, 1), kPartial, n[0]);
   done();
 }
 // Buffers: x, y.
 void scan(void* const* d, const uint32_t* n) {
   static uint32_t* const kBlocks = static_cast<uint32_t*>(allocate(4096 * 4));
   begin();
-  launch_together(scan_one, blocks_for(n[0]), kSize, at<uint32_t>(d, 0), at<uint32_t>(d, 1),
+  launch_cooperative(scan_one, blocks_for(n[0]), kSize, at<uint32_t>(d, 0), at<uint32_t>(d, 1),
                   kBlocks, n[0]);
   done();
 }
@@ -199,7 +199,7 @@ void mandelbrot(void* const* d, const uint32_t* n) {
 // Buffer: data.
 void bitonic(void* const* d, const uint32_t* n) {
   begin();
-  launch_together(bitonic_one, blocks_for(n[0]), 256, at<int32_t>(d, 0), n[0]);
+  launch_cooperative(bitonic_one, blocks_for(n[0]), 256, at<int32_t>(d, 0), n[0]);
   done();
 }
 

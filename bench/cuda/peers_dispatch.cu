@@ -50,10 +50,10 @@ void launch_driver(void* const* d, const uint32_t*) {
   driver().launch_small(at<uint32_t>(d, 0));
   if (driver().synchronize(stream()) != CUDA_SUCCESS) std::abort();
 }
-// Number: of how many buffers each time the next one.
+// Each call takes the next one of as many buffers as its number says.
 void launch_other(void* const* d, const uint32_t* n) {
-  static std::map<uint32_t, uint32_t> turns;  // of each row
-  driver().launch_small(at<uint32_t>(d, static_cast<int>(turns[n[0]]++ % n[0])));
+  static std::map<uint32_t, uint32_t> next;  // of each row
+  driver().launch_small(at<uint32_t>(d, static_cast<int>(next[n[0]]++ % n[0])));
   if (driver().synchronize(stream()) != CUDA_SUCCESS) std::abort();
 }
 // Number: how many, without a wait in between.

@@ -28,23 +28,23 @@ __global__ void start_queue(uint32_t* queue, uint32_t* tail, uint32_t start) {
   *tail = 1;
 }
 
-template <bool kLook>
+template <bool kReadFirst>
 __device__ void relax(uint32_t* depth, uint32_t to, uint32_t level, uint32_t* changed) {
-  if (kLook && depth[to] <= level) return;
+  if (kReadFirst && depth[to] <= level) return;
   if (atomicMin(&depth[to], level) > level) *changed = 1;
 }
-template <bool kLook>
+template <bool kReadFirst>
 __device__ void vertex_level(const uint32_t* row, const uint32_t* col, uint32_t* depth,
                              uint32_t nodes, uint32_t level, uint32_t* changed) {
   const uint32_t v = blockIdx.x * blockDim.x + threadIdx.x;
   if (v >= nodes || depth[v] != level) return;
-  for (uint32_t e = row[v]; e < row[v + 1]; ++e) relax<kLook>(depth, col[e], level + 1, changed);
+  for (uint32_t e = row[v]; e < row[v + 1]; ++e) relax<kReadFirst>(depth, col[e], level + 1, changed);
 }
-template <bool kLook>
+template <bool kReadFirst>
 __device__ void edge_level(const uint32_t* from, const uint32_t* to, uint32_t* depth,
                            uint32_t edges, uint32_t level, uint32_t* changed) {
   const uint32_t e = blockIdx.x * blockDim.x + threadIdx.x;
-  if (e < edges && depth[from[e]] == level) relax<kLook>(depth, to[e], level + 1, changed);
+  if (e < edges && depth[from[e]] == level) relax<kReadFirst>(depth, to[e], level + 1, changed);
 }
 // Nodes of the level stand in queue[begin .. end]; a node has kLanes lanes, which share its edges.
 template <uint32_t kLanes>
@@ -60,21 +60,21 @@ __device__ void queue_level(const uint32_t* row, const uint32_t* col, uint32_t* 
   }
 }
 
-template <bool kEdges, bool kLook>
+template <bool kEdges, bool kReadFirst>
 __global__ void level_of(const uint32_t* a, const uint32_t* b, uint32_t* depth, uint32_t count,
                          uint32_t level, uint32_t* changed) {
   if constexpr (kEdges)
-    edge_level<kLook>(a, b, depth, count, level, changed);
+    edge_level<kReadFirst>(a, b, depth, count, level, changed);
   else
-    vertex_level<kLook>(a, b, depth, count, level, changed);
+    vertex_level<kReadFirst>(a, b, depth, count, level, changed);
 }
-template <bool kEdges, bool kLook>
+template <bool kEdges, bool kReadFirst>
 __global__ void level_in(const uint32_t* a, const uint32_t* b, uint32_t* depth, uint32_t count,
                          Level* level) {
   if constexpr (kEdges)
-    edge_level<kLook>(a, b, depth, count, level->level, &level->changed);
+    edge_level<kReadFirst>(a, b, depth, count, level->level, &level->changed);
   else
-    vertex_level<kLook>(a, b, depth, count, level->level, &level->changed);
+    vertex_level<kReadFirst>(a, b, depth, count, level->level, &level->changed);
 }
 __global__ void decide_level(Level* level, cudaGraphConditionalHandle handle) {
   level->level += 1;
@@ -105,27 +105,27 @@ Level* level_words() {
 }
 
 // Buffers: row, col or from, to; depth. Numbers: lanes of a level, nodes, start.
-template <bool kEdges, bool kLook>
+template <bool kEdges, bool kReadFirst>
 void host_levels(void* const* d, const uint32_t* n) {
   static const Word kChanged;
   begin();
   start_depths<<<blocks_for(n[1]), 256, 0, stream()>>>(at<uint32_t>(d, 2), n[1], n[2]);
   for (uint32_t level = 0;; ++level) {
     kChanged.clear();
-    level_of<kEdges, kLook><<<blocks_for(n[0]), 256, 0, stream()>>>(
+    level_of<kEdges, kReadFirst><<<blocks_for(n[0]), 256, 0, stream()>>>(
         at<uint32_t>(d, 0), at<uint32_t>(d, 1), at<uint32_t>(d, 2), n[0], level, kChanged.d());
     if (kChanged.get() == 0) break;
   }
   done();
 }
-template <bool kEdges, bool kLook>
+template <bool kEdges, bool kReadFirst>
 void while_levels(void* const* d, const uint32_t* n) {
   static std::map<std::tuple<void*, uint32_t>, cudaGraphExec_t> graphs;
   cudaGraphExec_t& graph = graphs[{d[2], n[0]}];
   Level* const level = level_words();
   if (graph == nullptr)
     graph = while_graph([&](cudaGraphConditionalHandle handle) {
-      level_in<kEdges, kLook><<<blocks_for(n[0]), 256, 0, stream()>>>(
+      level_in<kEdges, kReadFirst><<<blocks_for(n[0]), 256, 0, stream()>>>(
           at<uint32_t>(d, 0), at<uint32_t>(d, 1), at<uint32_t>(d, 2), n[0], level);
       decide_level<<<1, 1, 0, stream()>>>(level, handle);
     });

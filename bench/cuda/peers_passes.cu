@@ -93,14 +93,14 @@ __global__ void state_last(const State* state, uint32_t* x) {
 // Buffers: x. Numbers: blocks, threads, passes.
 void barriers(void* const* d, const uint32_t* n) {
   begin();
-  launch_together(barrier_passes, n[0], n[1], at<uint32_t>(d, 0), n[2]);
+  launch_cooperative(barrier_passes, n[0], n[1], at<uint32_t>(d, 0), n[2]);
   done();
 }
 template <bool kOne>
 void fixpoint(void* const* d, const uint32_t* n) {
   static uint32_t* const kChanged = static_cast<uint32_t*>(allocate(12));
   begin();
-  launch_together(fixpoint_passes<kOne>, n[0], n[1], at<uint32_t>(d, 0), kChanged, n[2]);
+  launch_cooperative(fixpoint_passes<kOne>, n[0], n[1], at<uint32_t>(d, 0), kChanged, n[2]);
   done();
 }
 void while_passes(void* const* d, const uint32_t* n) {

@@ -217,23 +217,24 @@ class Folder {
 // ---- rows
 
 // Both sides measure themselves: the clock goes by what they say.
-struct Told {
+struct TimedRuns {
   double ns = 0;
   uint64_t ours = 0;
 };
 
-Case told_case(const std::shared_ptr<Told>& told, const std::function<Outcome()>& once) {
-  Case c{.ours = [told, once] {
+Case timed_case(const std::shared_ptr<TimedRuns>& timed, const std::function<Outcome()>& once) {
+  Case c{.ours = [timed, once] {
     const Outcome outcome = once();
-    told->ns += outcome.ns;
-    told->ours = outcome.result;
+    timed->ns += outcome.ns;
+    timed->ours = outcome.result;
   }};
-  c.clock = [told] { return told->ns; };
+  c.clock = [timed] { return timed->ns; };
   c.one_call = true;
   return c;
 }
-void add_told(Case& c, const std::shared_ptr<Told>& told, std::string name, std::string variant,
-              Goal goal, bool compiles, const std::function<Outcome()>& once) {
+void add_timed(Case& c, const std::shared_ptr<TimedRuns>& timed, std::string name,
+               std::string variant, Goal goal, bool compiles,
+               const std::function<Outcome()>& once) {
   const char* why = nullptr;
   const VyreCudaPeers* const peers = cuda_peers(&why);
   if (peers != nullptr && compiles) why = peers->why_no_compiler();
@@ -242,13 +243,13 @@ void add_told(Case& c, const std::shared_ptr<Told>& told, std::string name, std:
     peer.unavailable = why;
   } else {
     auto theirs = std::make_shared<uint64_t>(0);
-    peer.run = [told, once, theirs] {
+    peer.run = [timed, once, theirs] {
       const Outcome outcome = once();
-      told->ns += outcome.ns;
+      timed->ns += outcome.ns;
       *theirs = outcome.result;
     };
-    peer.compare = [told, theirs] {
-      return Agreement{*theirs == told->ours, *theirs == told->ours ? "" : "results differ"};
+    peer.compare = [timed, theirs] {
+      return Agreement{*theirs == timed->ours, *theirs == timed->ours ? "" : "results differ"};
     };
   }
   c.peers.push_back(std::move(peer));
@@ -282,26 +283,26 @@ void cold_rows(Bench& bench) {
   const std::string id = bench.options().device;
   const Cold& small = kCold[0];
   bench.run("G6", std::string("cold, first in its process, ") + small.what, [&] {
-    auto told = std::make_shared<Told>();
-    Case c = told_case(told, [id] { return child_once({"ours", "0", id, ""}); });
+    auto timed = std::make_shared<TimedRuns>();
+    Case c = timed_case(timed, [id] { return child_once({"ours", "0", id, ""}); });
     c.repetitions = std::min(kColdSamples, bench.options().repetitions);
     for (const char* to : {"binary", "ptx"})
-      add_told(c, told, "NVRTC", to, Goal::ratio(3), true,
-               [to] { return child_once({"nvrtc", "0", to}); });
+      add_timed(c, timed, "NVRTC", to, Goal::ratio(3), true,
+                [to] { return child_once({"nvrtc", "0", to}); });
     add_absolute(c, Goal::at_most(24e6));
     return c;
   });
   for (const Cold& cold : kCold)
     bench.run("G6", std::string("cold, later in its process, ") + cold.what, [&] {
-      auto told = std::make_shared<Told>();
-      Case c = told_case(told, [&cold, device = bench.device()] {
+      auto timed = std::make_shared<TimedRuns>();
+      Case c = timed_case(timed, [&cold, device = bench.device()] {
         const Outcome outcome = ours_on(device, cold);
         if (outcome.cache_hit == CacheHit::Yes) throw Failed("it was not cold");
         return outcome;
       });
       for (const bool binary : {true, false})
-        add_told(c, told, "NVRTC", binary ? "binary" : "ptx", Goal::ratio(3), true,
-                 [&cold, binary] { return nvrtc_once(cold, binary); });
+        add_timed(c, timed, "NVRTC", binary ? "binary" : "ptx", Goal::ratio(3), true,
+                  [&cold, binary] { return nvrtc_once(cold, binary); });
       if (&cold == &small) add_absolute(c, Goal::at_most(15e6));
       return c;
     });
@@ -323,15 +324,15 @@ void cached_rows(Bench& bench) {
     const std::vector<std::string> words = {"ours", "0", bench.options().device,
                                             folder->path / "cache"};
     (void)child_once(words);  // fills the cache
-    auto told = std::make_shared<Told>();
-    Case c = told_case(told, [words, folder] {
+    auto timed = std::make_shared<TimedRuns>();
+    Case c = timed_case(timed, [words, folder] {
       const Outcome outcome = child_once(words);
       if (outcome.cache_hit != CacheHit::Yes) throw Failed("it was not in the cache");
       return outcome;
     });
     c.repetitions = std::min(kColdSamples, bench.options().repetitions);
-    add_told(c, told, "cubin loaded by hand", "file, load, launch", Goal::over(5e5), true,
-             [binary, folder] { return child_once({"binary", "0", binary}); });
+    add_timed(c, timed, "cubin loaded by hand", "file, load, launch", Goal::over(5e5), true,
+              [binary, folder] { return child_once({"binary", "0", binary}); });
     return c;
   });
 }

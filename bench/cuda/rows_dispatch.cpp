@@ -22,7 +22,7 @@ void changing_row(Bench& bench, uint32_t count) {
           std::vector<Buffer> buffers;
           std::vector<std::vector<Argument>> arguments;
           Outputs slots;
-          size_t turns = 0;
+          size_t next = 0;
         };
         auto all = std::make_shared<Changing>();
         all->buffers.reserve(count);
@@ -31,7 +31,7 @@ void changing_row(Bench& bench, uint32_t count) {
         all->arguments.push_back({Argument(ours->buffer("d"))});
         for (const Buffer& buffer : all->buffers) all->arguments.push_back({Argument(buffer)});
         Case c{.ours = [ours, all] {
-          const auto& inputs = all->arguments[all->turns++ % all->arguments.size()];
+          const auto& inputs = all->arguments[all->next++ % all->arguments.size()];
           (void)must(ours->pipeline().dispatch_into({.inputs = inputs}, all->slots));
         }};
         std::vector<PeerMemory> rooms;

@@ -42,7 +42,7 @@ int run_rows(int argc, char** argv, const char* program, const char* about, cons
     std::fflush(stdout);
   };
   for (const RowGroup& group : groups)
-    if (bench.wants(group.id)) group.run(bench);
+    if (bench.includes(group.id)) group.run(bench);
 
   if (!options.json.empty()) {
     std::ofstream file(options.json);

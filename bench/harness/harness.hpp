@@ -114,7 +114,7 @@ class Bench {
   [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] const Device& device() const { return device_; }
   [[nodiscard]] bool quick() const { return options_.quick; }
-  [[nodiscard]] bool wants(std::string_view id) const;
+  [[nodiscard]] bool includes(std::string_view id) const;
   // Picks a size.
   template <class T>
   T size(T full, T quick) const {

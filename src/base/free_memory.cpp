@@ -21,10 +21,10 @@ namespace {
 
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // v1 writes nearly 2^63 for none
 
-std::atomic<uint64_t> looks = 0;
+std::atomic<uint64_t> readings = 0;
 thread_local uint64_t granted = 0;
 
-// What may be taken on the strength of the last look.
+// What may be taken on the strength of the last reading.
 class Credit {
  public:
   bool take(uint64_t bytes) {
@@ -152,7 +152,7 @@ std::atomic<const std::string*> memory_root = &kOwnRoot;
 }  // namespace
 
 std::optional<FreeMemory> free_memory(const std::string& root) {
-  looks.fetch_add(1, std::memory_order_relaxed);
+  readings.fetch_add(1, std::memory_order_relaxed);
   FreeMemory free{kNoLimit, {}};
   if (const auto bytes = system_bytes(root)) free = {*bytes, "MemAvailable of the system"};
   std::ifstream groups(root + "/proc/self/cgroup");  // "4:memory,hugetlb:/a/b" or "0::/a/b"
@@ -210,8 +210,8 @@ void set_memory_root(std::string root) {
   credit.set(0);
 }
 
-uint64_t memory_looks() {
-  return looks.load(std::memory_order_relaxed);
+uint64_t memory_readings() {
+  return readings.load(std::memory_order_relaxed);
 }
 
 }  // namespace vyre

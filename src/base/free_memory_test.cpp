@@ -121,23 +121,24 @@ TEST_F(FreeMemoryTest, EightyPercentOfItMayBeTaken) {
 TEST_F(FreeMemoryTest, LittleIsTakenUnseen) {
   put_system(0);
   set_memory_root(root_);
-  const uint64_t before = memory_looks();
+  const uint64_t before = memory_readings();
   const uint64_t granted = granted_memory_bytes();
   EXPECT_TRUE(check_memory_growth(kCheckedGrowth - 1, "x"));
-  EXPECT_EQ(memory_looks(), before);
+  EXPECT_EQ(memory_readings(), before);
   EXPECT_EQ(granted_memory_bytes(), granted + kCheckedGrowth - 1);
   EXPECT_FALSE(check_memory_growth(kCheckedGrowth, "x"));
-  EXPECT_EQ(memory_looks(), before + 1);
+  EXPECT_EQ(memory_readings(), before + 1);
   EXPECT_EQ(granted_memory_bytes(), granted + kCheckedGrowth - 1) << "refused is not granted";
 }
 
 // Results of a steady program that the caller takes away.
-TEST_F(FreeMemoryTest, ManySmallGrowthsShareALook) {
+TEST_F(FreeMemoryTest, ManySmallGrowthsShareAReading) {
   put_system(1024 * 1024);  // 1 GiB
   set_memory_root(root_);
-  const uint64_t before = memory_looks();
+  const uint64_t before = memory_readings();
   for (int i = 0; i < 40; ++i) EXPECT_TRUE(check_memory_growth(kCheckedGrowth, "x"));
-  EXPECT_LE(memory_looks(), before + 1) << "a machine that is stopped for a second reads once more";
+  EXPECT_LE(memory_readings(), before + 1)
+      << "a machine that is stopped for a second reads once more";
   // One that is not small is looked at, and so is one more than the look was good for.
   put_system(1024);
   EXPECT_FALSE(check_memory_growth(uint64_t{100} << 20, "x"));

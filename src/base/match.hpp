@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // match(variant, lambdas...): one lambda per alternative. Do not write a generic `auto` arm: it
-// would hide the alternative that somebody adds later.
+// would hide an alternative that is added later.
 #pragma once
 
 #include <utility>

@@ -72,7 +72,7 @@ TEST(RenderSarif, IsASarifLog) {
     EXPECT_EQ(driver["rules"][each["ruleIndex"].get<size_t>()]["id"], each["ruleId"]);
 }
 
-TEST(RenderSarif, SeveralListsAreOneRunAndLossIsTold) {
+TEST(RenderSarif, SeveralListsAreOneRunAndLossIsReported) {
   std::vector<Diagnostics> lists(2);
   for (int i = 0; i < 103; ++i) lists[0].add(Code::Unused, {"/a b", 1, 1, 1}, "m", "");
   lists[1].add(Code::UnexpectedToken, {"c", 1, 1, 1}, "m", "");

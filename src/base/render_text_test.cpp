@@ -154,7 +154,7 @@ TEST(RenderText, ManyPlacesInOneHugeLineAreQuick) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
-TEST(RenderText, ColorOnlyWhenAsked) {
+TEST(RenderText, ColorOnlyOnRequest) {
   const Diagnostics d = one({"f", 1, 1, 1}, "m", "fix it");
   EXPECT_THAT(render_text(d, {{"f", "x"}}), Not(HasSubstr("\x1b")));
   const std::string colored = render_text(d, {{"f", "x"}}, {.color = true});

@@ -32,13 +32,13 @@ class Access {
 
   void run() {
     block(p_.body);
-    // A function that nobody calls is checked with its parameters as they are: element types only.
+    // A function without calls is checked with its parameters as they are: element types only.
     for (uint32_t i = 0; i < p_.fns.size(); ++i)
       if (!called_.contains(i)) block(p_.fns[i].body);
   }
 
  private:
-  // The buffer behind a memory in this call; none for tables, arrays and parameters nobody bound.
+  // The buffer behind a memory in this call; none for tables, arrays and unbound parameters.
   BufferId actual(Memory m) const {
     if (m.kind == Memory::Kind::Buffer) return m.buffer();
     if (m.kind == Memory::Kind::Table) return {};
@@ -222,7 +222,7 @@ class Access {
   void collective(StmtId id, const Collective& st) {
     const auto member = [&](Memory m, bool reads, bool writes) {
       const BufferId buffer = actual(m);
-      if (is_buffer(m) && !buffer.valid()) return;  // a parameter of a function nobody calls
+      if (is_buffer(m) && !buffer.valid()) return;  // a parameter of a function without calls
       if (!is_buffer(m) || p_[buffer].kind == BufferKind::Shared ||
           (reads && !readable(p_[buffer].kind)) || (writes && !writable(p_[buffer].kind)))
         complain(Code::BadCollective, id, m,

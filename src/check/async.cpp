@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asynchronous copies: on every path each copy is followed by exactly one wait of its tag in the
-// same block, and nothing between them may end a lane, leave the block or meet the whole grid.
+// same block, and nothing between them may end a lane, leave the block or synchronise the grid.
 #include <algorithm>
 #include <map>
 

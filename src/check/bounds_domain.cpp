@@ -9,9 +9,9 @@ namespace {
 constexpr Wide kMaxLength = UINT32_MAX;
 // How many comparisons in a row a proof may go through (a guard, a `let`, a `require` or two).
 constexpr int kMaxSteps = 4;
-// And how many it may look at in all, so that a program full of comparisons costs no more than a
+// And how many it may compare in all, so that a program full of comparisons costs no more than a
 // plain one.
-constexpr int kMaxLooks = 64;
+constexpr int kMaxComparisons = 64;
 
 bool is_length(Symbol symbol) {
   return symbol >> 60 == static_cast<uint64_t>(SymbolKind::Length);
@@ -83,7 +83,7 @@ const std::vector<Upper>& NumberFacts::uppers(Symbol symbol) const {
 
 bool NumberFacts::below(Symbol symbol, Wide offset, Symbol target,
                         std::vector<ir::LocId>& because) const {
-  int budget = kMaxLooks;
+  int budget = kMaxComparisons;
   return reach(symbol, offset, target, kMaxSteps, budget, because);
 }
 

@@ -73,7 +73,7 @@ Interval Numbers::builtin_interval(const BuiltinRef& b) const {
     case Builtin::Lid: return {0, Wide{s_.facts.workgroup[b.axis]} - 1};
     case Builtin::Wid: return {0, most_groups - 1};
     case Builtin::NumWorkgroups: return {1, most_groups};
-    // config.workgroup may change it where the program does not look at lid or wid.
+    // config.workgroup may change it where the program does not read lid or wid.
     case Builtin::WorkgroupSize: return {1, UINT32_MAX};
     case Builtin::SubgroupLane: return {0, 31};
     case Builtin::SubgroupSize: return {1, 32};

@@ -32,7 +32,7 @@ class Calls {
     s_.facts.statements_inlined =
         static_cast<uint32_t>(std::min<uint64_t>(whole.statements, UINT32_MAX));
     if (!fits_) return false;
-    // The innermost function that is too large is the one to look at; what calls it is too large
+    // The innermost function that is too large is the one to report; what calls it is too large
     // because of it.
     for (uint32_t fn : order)
       if (!within(s_.fns[fn], p_.position_of(FnId{fn}), p_.fns[fn].name)) return false;

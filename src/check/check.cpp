@@ -59,7 +59,7 @@ Checked check(Program program, bool text_had_errors) {
     pass(check_types);
     pass(check_host_expressions);
     const bool can_inline = pass(check_calls);
-    pass(check_control);  // after the calls: it asks which functions hold a barrier
+    pass(check_control);  // after the calls: it needs to know which functions hold a barrier
     pass(check_traps);    // before uniformity: a resume splits variables
     pass(check_async);
     if (can_inline) {

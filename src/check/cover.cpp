@@ -41,8 +41,8 @@ class Box {
       bounds_[kLid + axis] = {0, size - 1};
       bounds_[kWid + axis] = {0, groups - 1};
     }
-    // More turns than a buffer has elements.
-    bounds_.resize(std::max<size_t>(unknowns, kFirstTurn), {0, Wide{1} << 33});
+    // More iterations than a buffer has elements.
+    bounds_.resize(std::max<size_t>(unknowns, kFirstIteration), {0, Wide{1} << 33});
     full_ = bounds_;
   }
 
@@ -78,7 +78,7 @@ class Box {
   // The form in unknowns that do not depend on each other. None where that is not known: a part of
   // gid may leave any part of lid and wid.
   [[nodiscard]] std::optional<Form> independent(Form form) const {
-    form.factors.resize(std::max<size_t>(form.factors.size(), kFirstTurn));
+    form.factors.resize(std::max<size_t>(form.factors.size(), kFirstIteration));
     for (uint32_t axis = 0; axis < 3; ++axis) {
       Wide& gid = form.factors[kGid + axis];
       Wide& lid = form.factors[kLid + axis];
@@ -102,13 +102,13 @@ class Box {
   [[nodiscard]] bool is_full(uint32_t unknown) const { return bounds_[unknown] == full_[unknown]; }
 
   const Launch& launch_;
-  std::vector<Bounds> bounds_ = std::vector<Bounds>(kFirstTurn);
+  std::vector<Bounds> bounds_ = std::vector<Bounds>(kFirstIteration);
   std::vector<Bounds> full_;
 };
 
 // wid * size + lid is gid.
 Form with_gid(Form form, const Launch& launch) {
-  form.factors.resize(std::max<size_t>(form.factors.size(), kFirstTurn));
+  form.factors.resize(std::max<size_t>(form.factors.size(), kFirstIteration));
   for (uint32_t axis = 0; axis < 3; ++axis) {
     const Wide lid = form.factors[kLid + axis];
     if (lid == 0 || form.factors[kWid + axis] != lid * launch.workgroup[axis]) continue;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers that differ from lane to lane, and which elements of a buffer they reach.
 //
-// A form is a sum of unknowns, each times a factor, and an offset: the ids of a lane and the turns
-// of the loops around it. Forms are mathematical integers; a program computes them modulo 2^width,
-// so a value of it is the form wherever the form lies in the range of the type. Guards say that,
-// as they say which lanes pass a condition.
+// A form is a sum of unknowns, each times a factor, and an offset: the ids of a lane and the
+// iterations of the loops around it. Forms are mathematical integers; a program computes them
+// modulo 2^width, so a value of it is the form wherever the form lies in the range of the type.
+// Guards say that, as they say which lanes pass a condition.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ using Wide = __int128;
 // Factors, offsets and bounds beyond this are not worth a thought; sums of them fit in a Wide.
 inline constexpr Wide kHuge = Wide{1} << 72;
 
-// Unknowns by number: x, y, z of gid, then of lid, then of wid, then turns of loops by depth.
+// Unknowns by number: x, y, z of gid, then of lid, then of wid, then iterations of loops by depth.
 inline constexpr uint32_t kGid = 0;
 inline constexpr uint32_t kLid = 3;
 inline constexpr uint32_t kWid = 6;
-inline constexpr uint32_t kFirstTurn = 9;
+inline constexpr uint32_t kFirstIteration = 9;
 
 struct Form {
   std::vector<Wide> factors;  // by unknown; the last one is not 0
@@ -53,9 +53,9 @@ inline Guard never() {
   return {Form{}, 1, 0};
 }
 
-// Whether for every element of so many some lane that passes all guards has the form as its index.
-// `highest` is the largest value of the index' type. Turns of loops begin at 0 and have no end but
-// what guards say. The grid must not be empty.
+// Whether for every one of the elements some lane that passes all guards has the form as its index.
+// `highest` is the largest value of the index' type. Iterations of loops begin at 0 and have no end
+// but what guards say. The grid must not be empty.
 bool covers(const Form& index, Wide highest, std::span<const Guard> guards, const Launch& launch,
             uint64_t count);
 

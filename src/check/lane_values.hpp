@@ -24,7 +24,7 @@ class LaneValues {
   LaneValues(const CheckedProgram& checked, const Launch& launch,
              std::span<const std::span<const std::byte>> given);
 
-  // What lanes that come along have passed; whoever opens a scope puts back what was there.
+  // What lanes that come along have passed; the code that opens a scope restores what was there.
   std::vector<cover::Guard> guards;
 
   // The buffer that a memory stands for here, if it is one.

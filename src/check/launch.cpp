@@ -40,7 +40,7 @@ bool in_range(Type type, Wide value) {
   return value >= low && value <= high;
 }
 
-// A workgroup size may be changed only where no statement can tell.
+// A workgroup size may be changed only where no statement observes it.
 std::optional<std::string> why_workgroup_is_fixed(const Program& p) {
   for (const Buffer& b : p.buffers)
     if (b.kind == BufferKind::Shared) return fmt::format("the shared buffer `{}`", b.name);
@@ -398,15 +398,15 @@ ByteRange returned_range(const CheckedProgram& checked, BufferId buffer, uint64_
 std::vector<bool> read_by_host(const CheckedProgram& checked) {
   const Program& p = checked.program;
   std::vector<bool> read(p.buffers.size());
-  const auto look = [&](const auto& self, ExprId id) -> void {
+  const auto visit = [&](const auto& self, ExprId id) -> void {
     if (!id.valid()) return;
     if (const auto* load = std::get_if<Load>(&p[id]))
       if (load->memory.kind == Memory::Kind::Buffer) read[load->memory.buffer().index()] = true;
     for_each_operand(p, p[id], [&](ExprId operand) { self(self, operand); });
   };
-  for (size_t i = 0; i < Program::axes(p.over); ++i) look(look, p.over[i]);
-  for (const Buffer& buffer : p.buffers) look(look, buffer.size);
-  for (const Require& require : p.require_list) look(look, require.condition);
+  for (size_t i = 0; i < Program::axes(p.over); ++i) visit(visit, p.over[i]);
+  for (const Buffer& buffer : p.buffers) visit(visit, buffer.size);
+  for (const Require& require : p.require_list) visit(visit, require.condition);
   return read;
 }
 

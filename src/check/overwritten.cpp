@@ -66,7 +66,7 @@ class Walk {
   static constexpr uint32_t kMostStatements = 10'000;
 
   // Of a buffer: nothing is known; all of it is stored in this phase; likewise, but lanes may have
-  // ended since, which nobody waits for; all of it is stored and a barrier of the grid has
+  // ended since, which no barrier waits for; all of it is stored and a barrier of the grid has
   // followed.
   enum class Stage : uint8_t { Open, Stored, Left, Settled };
 
@@ -86,7 +86,7 @@ class Walk {
     if (!index || !covers(*index, highest_of(*c_.expr_types[s.index.index()]), lanes_.guards,
                           launch_, launch_.counts[b.index()]))
       return;
-    // Of a loop all turns have to be done.
+    // Of a loop all iterations have to be done.
     if (depth_ == 0)
       stages_[b.index()] = Stage::Stored;
     else
@@ -97,14 +97,14 @@ class Walk {
 
   // ---- expressions: what they read, and what functions in them store
 
-  void look(ExprId id) {
+  void visit(ExprId id) {
     const Expr& e = p_[id];
     for_each_evaluated(
-        p_, e, [&](ExprId operand) { look(operand); },
+        p_, e, [&](ExprId operand) { visit(operand); },
         [&](const LazyOperand& lazy) {
           inside([&] {
             lanes_.assume(lazy.condition, lazy.truth);
-            look(lazy.operand);
+            visit(lazy.operand);
           });
         });
     if (const auto* x = std::get_if<Call>(&e)) return call(*x);
@@ -162,7 +162,7 @@ class Walk {
     if (left_ == 0) return;
     --left_;
     const Stmt& s = p_[id];
-    for_each_operand(p_, s, [&](ExprId e) { look(e); });
+    for_each_operand(p_, s, [&](ExprId e) { visit(e); });
     match(
         s, [&](const Let& x) { lanes_.define(x); }, [](const DeclareArray&) {},
         [](const Assign&) {}, [&](const Store& x) { x.op ? read(x.memory) : store(x); },
@@ -214,7 +214,7 @@ class Walk {
     inside([&] {
       std::optional<Form> at;
       if (first && last && last->constant() && step && step->constant() && step->offset > 0)
-        at = add(*first, Form::of_unknown(kFirstTurn + depth_), step->offset);
+        at = add(*first, Form::of_unknown(kFirstIteration + depth_), step->offset);
       lanes_.define(x.variable, at);
       if (at && !leaves_loop(p_, x.body)) {
         const Type type = *c_.expr_types[x.first.index()];
@@ -229,7 +229,7 @@ class Walk {
     });
     if (returns_ != before) lanes_.guards.push_back(never());
     if (depth_ != 0) return;
-    for (const BufferId b : pending_)  // unless one of the turns was the last for all
+    for (const BufferId b : pending_)  // unless one of the iterations was the last for all
       if (!stopped_ && stages_[b.index()] == Stage::Open) stages_[b.index()] = Stage::Stored;
     pending_.clear();
   }

@@ -282,8 +282,8 @@ TEST(Overwritten, Functions) {
       "fn some(b : buffer u32[], i : u32) { if b[i] == 1 { return; } }"
       "fn late(b : buffer u32[], c : buffer u32[], i : u32) { if b[i] == 1 { return; } c[i] = 1; }";
   EXPECT_EQ(one("some(data, 0); late(data, a, gid.x);", {}, some), "");
-  const std::string_view meet = "fn meet(n : u32) { if n == 0 { return; } barrier grid; }";
-  EXPECT_EQ(one("a[gid.x] = 1; meet(data[0]); io[0] = a[0];", {}, meet), "");
+  const std::string_view function = "fn meet(n : u32) { if n == 0 { return; } barrier grid; }";
+  EXPECT_EQ(one("a[gid.x] = 1; meet(data[0]); io[0] = a[0];", {}, function), "");
 }
 
 // Operands that may not be evaluated, in every place where an expression stands. `w` stores and is
@@ -404,7 +404,7 @@ TEST(Overwritten, ByWorkgroups) {
 }
 
 // A program may be larger than anybody wants to look through before a launch.
-TEST(Overwritten, LooksOnlySoFar) {
+TEST(Overwritten, StopsAtTheLimit) {
   std::string many = "a[gid.x] = 1;";
   for (int i = 0; i < 12'000; ++i) many += "io[0] = 1;";
   EXPECT_EQ(one(many), "");

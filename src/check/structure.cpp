@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Before anything walks the program: ids point at something, nodes form trees, and nothing is too
 // deep for the recursion of the later passes. Parser, builder and decoder keep all of this; a
-// Program put together by hand may not.
+// Program made by hand may not.
 #include <fmt/core.h>
 
 #include "check/state.hpp"

@@ -104,7 +104,7 @@ TEST(Barriers, InDivergentFlow) {
 }
 
 // Each call is judged with its buffers; without a call there is nothing to judge.
-TEST(Levels, BuffersOfFunctionsThatNobodyCalls) {
+TEST(Levels, BuffersOfFunctionsWithoutCalls) {
   const std::string_view next =
       "fn next(b : buffer u32[]) -> u32 { let x = grid_load(b[b[0]]); return x; }";
   EXPECT_EQ(errors(in_program("", next)), "");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings about a program that is otherwise valid: things nobody uses, statements nobody reaches,
-// loops that wait for another lane. A name that starts with an underscore is meant to be unused.
+// Warnings about a program that is otherwise valid: things that are never used, statements that are
+// never reached, loops that wait for another lane. A name that starts with an underscore is meant
+// to be unused.
 #include <algorithm>
 #include <unordered_set>
 
@@ -106,11 +107,11 @@ class Flow {
  private:
   void block(Block b) {
     bool ended = false;
-    bool told = false;
+    bool reported = false;
     for (StmtId id : p_.items(b)) {
-      if (std::holds_alternative<Resume>(p_[id])) ended = told = false;
-      if (ended && !told) {
-        told = true;
+      if (std::holds_alternative<Resume>(p_[id])) ended = reported = false;
+      if (ended && !reported) {
+        reported = true;
         s_.report(Code::Unreachable, id, "no lane can reach this statement",
                   "remove it, or the return, break, continue or trap before it");
       }
@@ -143,7 +144,7 @@ class Flow {
     }
     if (read.empty()) return;
     Body body;
-    look(rest, body);
+    visit(rest, body);
     if (body.leaves || body.barrier) return;
     if (std::any_of(locals.begin(), locals.end(),
                     [&](uint32_t l) { return body.assigned.contains(l); }))
@@ -195,7 +196,7 @@ class Flow {
     for_each_operand(p_, e, [&](ExprId child) { effects(child, body); });
   }
 
-  void look(std::span<const StmtId> items, Body& body) {
+  void visit(std::span<const StmtId> items, Body& body) {
     for (StmtId id : items) {
       const Stmt& st = p_[id];
       for_each_operand(p_, st, [&](ExprId child) { effects(child, body); });
@@ -207,7 +208,7 @@ class Flow {
       body.leaves = body.leaves || row.exit == Exit::Break || row.may_end_lane;
       // A copy alone is no synchronisation point for the loop: its `wait` is one.
       body.barrier = body.barrier || (row.synchronises && !std::holds_alternative<AsyncCopy>(st));
-      for_each_block(st, [&](Block inner) { look(p_.items(inner), body); });
+      for_each_block(st, [&](Block inner) { visit(p_.items(inner), body); });
     }
   }
 

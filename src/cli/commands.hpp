@@ -94,7 +94,7 @@ struct CacheOptions {
   std::string action;                    // stat, verify, gc, clear or why
   std::optional<std::string> directory;  // else the one that is used
   std::optional<int64_t> max_bytes;      // of gc
-  // Of why: the dispatch that is asked about.
+  // Of why: the dispatch in question.
   std::string file;
   std::string device = "auto";
   std::string workgroup;

@@ -79,7 +79,7 @@ TEST(Compare, TheFirstDifferenceAndTheLargest) {
   EXPECT_EQ(d->most_ulps, uint64_t{1} << 21);
 }
 
-TEST(Compare, LengthsAndBitsThatLookAlike) {
+TEST(Compare, LengthsAndSimilarBits) {
   const auto longer = find_difference(Type::U32, bytes<uint32_t>({1, 2}), bytes<uint32_t>({1}));
   ASSERT_TRUE(longer.has_value());
   EXPECT_EQ(longer->count, 0U);

@@ -66,7 +66,7 @@ int fail(App& app, const Error& error);
 // A JSON object: code, name, message, fix, and the position if there is one.
 Json json_of(const Error& error);
 
-// Set while a command runs: Ctrl-C asks it to stop, a second one ends the process.
+// Set while a command runs: Ctrl-C requests a stop, a second one ends the process.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -75,7 +75,7 @@ std::expected<Input, Failure> read_input(const std::string& path) {
   Input input;
   input.name = from_stdin ? "<stdin>" : path;
   int error = read_up_to(file.value(), ir::binary::kHeaderBytes, input.bytes);
-  input.encoded = ir::looks_encoded(as_bytes(input.bytes));
+  input.encoded = ir::is_encoded(as_bytes(input.bytes));
   const size_t limit = input.encoded ? ir::binary::kMaxBytes : text::kMaxTextBytes;
   if (error == 0) error = read_up_to(file.value(), limit + 1, input.bytes);
   if (error != 0) return std::unexpected(cannot_read(input.name, error));

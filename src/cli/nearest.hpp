@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The known word that somebody probably meant.
+// The known word that was probably meant.
 #pragma once
 
 #include <span>

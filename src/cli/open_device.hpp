@@ -27,7 +27,7 @@ struct DeviceChoice {
 // reference interpreter for another one. Shown as App::fail and fail() do; nothing: go on.
 std::optional<int> refuse_device(App& app, const DeviceChoice& choice);
 
-// Opens it, and says on stderr if it is a CPU that nobody asked for. Errors are shown; the exit
+// Opens it, and says on stderr if it is a CPU that was not named. Errors are shown; the exit
 // code is then what is left.
 std::expected<run::Device, int> open_device(App& app, DeviceChoice choice);
 

@@ -15,7 +15,7 @@ namespace {
 
 using Needs = std::vector<std::set<uint32_t>>;  // by BufferId: missing inputs, in source order
 
-// Missing inputs that a host expression asks for: through the length of a buffer or an element.
+// Missing inputs that a host expression reads: through the length of a buffer or an element.
 std::set<uint32_t> needs_of(const Prepared& prepared, const Needs& counts, ExprId id) {
   const Program& p = prepared.checked.program;
   std::set<uint32_t> needs;
@@ -70,7 +70,7 @@ std::vector<BufferId> in_order(const std::set<uint32_t>& needs) {
   return list;
 }
 
-// The program without the inputs that are missing and the host expressions that ask for them;
+// The program without the inputs that are missing and the host expressions that read them;
 // `inputs` are its own.
 check::CheckedProgram without_unknown(const Prepared& prepared, const Needs& counts,
                                       std::vector<std::span<const std::byte>>& inputs) {

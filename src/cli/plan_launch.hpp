@@ -13,7 +13,7 @@ struct KnownLaunch {
   check::Launch launch;  // `workgroup` is always right
   bool grid_known = false;
   bool grid_needed = false;                            // nothing but --grid can say it
-  std::vector<ir::BufferId> grid_needs;                // inputs that would tell the grid
+  std::vector<ir::BufferId> grid_needs;                // inputs that decide the grid
   std::vector<std::vector<ir::BufferId>> count_needs;  // by BufferId: and its number of elements
 
   // Null: what is missing decides about the grid.

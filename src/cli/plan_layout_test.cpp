@@ -74,9 +74,9 @@ TEST(PlanLayout, BoxesLieInsideEachOtherAndApart) {
 TEST(PlanLayout, LongListsAndNamesAreCut) {
   PlanView view;
   PlanView::Segment segment;
-  PlanView::LiveAcross crossing;
-  crossing.name = std::string(100, 'x');
-  segment.live_across.assign(100, crossing);
+  PlanView::LiveAcross value;
+  value.name = std::string(100, 'x');
+  segment.live_across.assign(100, value);
   view.segments.push_back(segment);
   PlanView::Step step;
   step.segment = 0;

@@ -271,7 +271,7 @@ class Viewer {
 
   // ---- segments
 
-  static PlanView::LiveAcross crossing(const plan::LiveAcross& c) {
+  static PlanView::LiveAcross live_across(const plan::LiveAcross& c) {
     PlanView::LiveAcross out;
     out.name = c.name;
     out.type = name_of(c.type);
@@ -301,7 +301,7 @@ class Viewer {
     out.ends_phase = s.ends_phase;
     out.barriers_inside = s.barriers_inside;
     out.barrier = place_of(s.barrier);
-    for (const plan::LiveAcross& c : s.live_across) out.live_across.push_back(crossing(c));
+    for (const plan::LiveAcross& c : s.live_across) out.live_across.push_back(live_across(c));
     for (const plan::SharedUse& use : s.shared)
       out.shared.push_back({name(plan_.hidden[use.hidden].like), use.restore, use.save});
     if (s.barriers_inside) out.notes.emplace_back("grid barriers inside the launch");

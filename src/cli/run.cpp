@@ -124,7 +124,7 @@ Json json_of(const ArrayView& array, const Output& output) {
   return json;
 }
 
-// Everything of a run, so that what it did can be told however it ends.
+// Everything of a run, so that what it did can be reported however it ends.
 class RunCommand {
  public:
   RunCommand(App& app, const RunOptions& options, Trace* trace)
@@ -288,7 +288,7 @@ int run_run(App& app, const RunOptions& options) {
   }
   RunCommand command(app, options, trace ? &*trace : nullptr);
   int code = command.run();
-  // Also of runs that failed: that is when one wants to look.
+  // Also of runs that failed: that is when it is read.
   const auto keep = [&](const std::string& path, const std::string& content) {
     if (path.empty()) return;
     const auto failure = write_file(path, content);

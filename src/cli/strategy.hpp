@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The strategy that `vyre run` would use for what a command line says, and the plan of it, for the
 // commands that show plans and code. Nothing is opened unless the choice depends on what loaded
-// code tells.
+// code shows.
 #pragma once
 
 #include <optional>

@@ -101,7 +101,7 @@ ValueResult read_some(const ValueSpec& spec, std::string_view text, const ValueC
   if (reads_stdin(text)) return read_raw(spec, "-", context);
   if (const auto kind = file_kind(text)) return read_file(spec, std::string(text), *kind, context);
   if (without_blanks_before(text).starts_with('[')) return from_literal(spec, text);
-  if (looks_generated(text)) return from_generator(spec, text, context);
+  if (is_generated(text)) return from_generator(spec, text, context);
   return no_such_form(spec, text);
 }
 

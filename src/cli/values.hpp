@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of --in and --out: what somebody writes on the command line, or a file, becomes the
+// The data of --in and --out: what the user writes on the command line, or a file, becomes the
 // bytes of a buffer, and back. Bytes are in buffer layout: little-endian, bool in 4 bytes. A
 // Failure has exit code 11 (bad data), 7 (no memory) or, from parse_*, 2 (malformed option).
 // docs/cli.md, "Values", is the contract for users.
@@ -30,7 +30,7 @@ struct ValueSpec {
 };
 
 struct ValueContext {
-  uint64_t seed = 0;  // of random(n,lo,hi), together with the buffer's name
+  uint64_t seed = 0;  // of random(n,lo,hi), and the buffer's name
   // When generators and files are given up: exit code 8, or that of Ctrl-C.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const std::atomic<bool>* cancel = nullptr;

@@ -110,7 +110,7 @@ std::optional<uint64_t> round_magnitude(const FloatFormat& format, double magnit
     ++significand;
   }
   // A significand below the hidden bit is subnormal; one that has grown past it carries into the
-  // exponent, as the encoding wants it.
+  // exponent, as the encoding requires it.
   const int field_bits = format.precision - 1;
   const uint64_t bits =
       (static_cast<uint64_t>(exponent - format.min_exponent) << field_bits) + significand;

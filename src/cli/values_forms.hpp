@@ -25,20 +25,20 @@ std::unexpected<Failure> bad_value(std::string message, std::string fix);
 // Whether the buffer takes that many elements. `what` is what has them: "`a.npy`".
 std::optional<Failure> check_count(const ValueSpec& spec, uint64_t count, std::string_view what);
 
-// Asked every kValuesAtOnce elements or kBytesAtOnce bytes by what may take long.
+// Polled every kValuesAtOnce elements or kBytesAtOnce bytes by what may take long.
 std::optional<Failure> check_stop(const ValueSpec& spec, const ValueContext& context);
 inline constexpr uint64_t kValuesAtOnce = uint64_t{1} << 16;
 inline constexpr uint64_t kBytesAtOnce = uint64_t{32} << 20;
-// So many bytes more for the values of a buffer: whether the machine has them (exit code 7).
+// `bytes` bytes more for the values of a buffer: whether the machine has them (exit code 7).
 std::optional<Failure> check_room(const ValueSpec& spec, uint64_t bytes);
-// Zeros for so many elements.
+// Zeros for `count` elements.
 ValueResult zeroed(const ValueSpec& spec, const ValueContext& context, uint64_t count);
 
 // `[1, 2, 3]`
 ValueResult from_literal(const ValueSpec& spec, std::string_view text);
 
 // `zeros(n)` and the like.
-bool looks_generated(std::string_view text);
+bool is_generated(std::string_view text);
 ValueResult from_generator(const ValueSpec& spec, std::string_view text,
                            const ValueContext& context);
 
@@ -65,7 +65,7 @@ struct Content {
   std::optional<uint64_t> size;  // of a regular file
 };
 // What the file is read for, and when it is given up: stdin and pipes only when there is no room,
-// because whoever writes to them may take their time.
+// because the writer may take its time.
 struct ReadFor {
   const ValueSpec& spec;
   const ValueContext& context;

@@ -45,7 +45,7 @@ std::unexpected<Failure> bad_argument(const Call& call, const NumberError& error
   return bad_value(fmt::format("in {}, {}", quoted_value(call.text), error.message), error.fix);
 }
 
-// Element i is bits_of(i); asked once for each, in order.
+// Element i is bits_of(i); called once for each, in order.
 template <class BitsOf>
 ValueResult filled(const ValueSpec& spec, const ValueContext& context, uint64_t count,
                    const BitsOf& bits_of) {
@@ -127,7 +127,7 @@ ValueResult random_integers(const ValueSpec& spec, const ValueContext& context, 
         fmt::format("use bounds from {} to {}", whole_text(range.low), whole_text(range.high + 1)));
   }
   Random random(context.seed, spec.name);
-  const auto width = static_cast<uint64_t>(high - low);  // 2^64 becomes 0, as below() wants it
+  const auto width = static_cast<uint64_t>(high - low);  // 2^64 becomes 0, as below() requires it
   return filled(spec, context, count,
                 [&](uint64_t) { return static_cast<uint64_t>(low) + random.below(width); });
 }
@@ -219,7 +219,7 @@ std::expected<uint64_t, Failure> element_count(const ValueSpec& spec, const Call
 
 }  // namespace
 
-bool looks_generated(std::string_view text) {
+bool is_generated(std::string_view text) {
   text = trimmed(text);
   const size_t open = text.find('(');
   if (open == std::string_view::npos) return false;

@@ -298,7 +298,7 @@ std::string to_npy(const ArrayView& array) {
                                 : fmt::format("({},)", array.count());
   std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}",
                                    type.descr.ends_with('1') ? '|' : '<', type.descr, shape);
-  // The elements start at a multiple of 64 bytes, as the format asks for; a line feed ends the
+  // The elements start at a multiple of 64 bytes, as the format requires; a line feed ends the
   // header.
   constexpr size_t kBefore = 10;
   header.append(63 - (kBefore + header.size()) % 64, ' ');

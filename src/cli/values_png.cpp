@@ -39,7 +39,7 @@ void on_warning(png_structp /*png*/, png_const_charp /*message*/) {
   // What libpng can go on with does not change the samples.
 }
 
-// Tells a lack of memory from a file that is no good: libpng reports both the same way.
+// Distinguishes a lack of memory from a file that is no good: libpng reports both the same way.
 void* on_allocate(png_structp png, png_alloc_size_t size) {
   void* memory = std::malloc(size);
   if (memory == nullptr) static_cast<Problem*>(png_get_mem_ptr(png))->no_memory = true;

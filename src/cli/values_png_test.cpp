@@ -180,7 +180,7 @@ TEST(ValuesPng, RefusesDamagedFiles) {
   EXPECT_FALSE(from_png({"a", Type::U8, {}}, "", bytes_from(few.file())));
 }
 
-TEST(ValuesPng, RefusesPromisesThatCannotBeKept) {
+TEST(ValuesPng, RefusesSizesBeyondTheData) {
   const Picture huge{60000, 60000, 8, Rgba, bytes({0}), "", false};
   const std::string text = png_shown(Type::U32, huge.file());
   EXPECT_EQ(text,

@@ -40,8 +40,8 @@ std::expected<Content, Failure> read_content(const std::string& path, uint64_t l
       return content;
     }
   }
-  // One byte more than is expected tells the end from a file that goes on. Files whose size is not
-  // known grow by doubling: nothing is allocated for data that does not come.
+  // One byte more than is expected distinguishes the end from a file that goes on. Files whose size
+  // is not known grow by doubling: nothing is allocated for data that does not come.
   constexpr uint64_t kFirst = uint64_t{64} << 10;
   ValueBytes& bytes = content.bytes;
   uint64_t have = 0;

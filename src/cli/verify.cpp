@@ -120,7 +120,7 @@ class VerifyCommand {
       if (!verdict) return fail(app_, prepared_, verdict.error());
       verdicts.push_back(std::move(*verdict));
     }
-    tell(verdicts);
+    report(verdicts);
     return exit_code(verdicts);
   }
 
@@ -144,7 +144,7 @@ class VerifyCommand {
     DeviceVerdict verdict;
     verdict.id = device.info().id;
     verdict.subgroup_size = std::max(device.info().capabilities.subgroup_size, 1U);
-    const Result<oracle::Outcome>& wanted = ask_oracle(verdict.subgroup_size);
+    const Result<oracle::Outcome>& wanted = run_oracle(verdict.subgroup_size);
     if (!wanted && !is_of_program(wanted.error().code)) return std::unexpected(wanted.error());
     run::Outputs given;
     const auto report = dispatch(device, given);
@@ -174,7 +174,7 @@ class VerifyCommand {
   }
 
   // Results may depend on the size of subgroups, and on nothing else of a device.
-  const Result<oracle::Outcome>& ask_oracle(uint32_t subgroup_size) {
+  const Result<oracle::Outcome>& run_oracle(uint32_t subgroup_size) {
     const auto known = oracle_.find(subgroup_size);
     if (known != oracle_.end()) return known->second;
     ProgressBar bar(prepared_.checked.program.name);
@@ -218,7 +218,7 @@ class VerifyCommand {
     return code;
   }
 
-  void tell(const std::vector<DeviceVerdict>& verdicts) {
+  void report(const std::vector<DeviceVerdict>& verdicts) {
     if (!app_.json) {
       for (const DeviceVerdict& verdict : verdicts) app_.put(text_of(verdict));
       if (exit_code(verdicts) == kExitMismatch)

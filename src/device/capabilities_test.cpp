@@ -61,7 +61,7 @@ std::map<std::string_view, std::string> by_name(const Description& description) 
   return {description.begin(), description.end()};
 }
 
-TEST(Capabilities, DefaultsPromiseTheLeast) {
+TEST(Capabilities, DefaultsAllowTheLeast) {
   for (const auto& [name, value] : describe(Capabilities{})) {
     if (value == "true" || value == "false")
       EXPECT_EQ(value, name == "host_split" ? "true" : "false") << name;

@@ -34,7 +34,7 @@ static_assert(sizeof(GpuArgs) == 32);
 
 // In memory of the GPU, at a multiple of 256. Zeros before the first launch that uses it.
 struct GpuControl {
-  // Not 0: lanes stop at the next place that asks, and what they have not done stays undone. The
+  // Not 0: lanes stop at the next poll, and what they have not done stays undone. The
   // host may store it while kernels run.
   uint32_t cancel = 0;
   uint32_t lock = 0;  // of `stop`, the code's own
@@ -44,7 +44,7 @@ struct GpuControl {
   uint32_t zero[8] = {};
   // Counters of blocks that have come to barriers of the grid: all zero before each launch of an
   // entry with barriers inside. `arrived`, or, where barriers count votes, the others in turn. Far
-  // apart: some blocks still look at one when others add to the next.
+  // apart: some blocks still read one when others add to the next.
   uint64_t even = 0;
   uint32_t more[14] = {};
   uint32_t arrived = 0;

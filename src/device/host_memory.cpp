@@ -50,7 +50,7 @@ Result<Allocated> HostMemory::allocate(const Allocation& wanted, const BackendIn
       return none(options_.limit - std::min(bytes_, options_.limit));
     bytes_ += bytes;
   }
-  // What is not cleared is nobody's until it is written, and stays so.
+  // What is not cleared has no owner until it is written, and stays so.
   const uint64_t owner = wanted.overwritten ? 0 : wanted.owner;
   const BlockSource::Taken taken = take(bytes, owner);
   Block block{
@@ -115,7 +115,7 @@ void HostMemory::scribble(std::byte value) {
       std::memset(block.data.get(), static_cast<int>(value), block.bytes);
 }
 
-// Under the lock, so that nobody begins while all is overwritten.
+// Under the lock, so that no work begins while all is overwritten.
 HostMemory::Work::Work(HostMemory& memory) : memory_(memory) {
   const std::scoped_lock lock(memory_.mutex_);
   memory_.working_.fetch_add(1, std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a backend whose device is the host has to keep: memory, loaded code, and work that is done
-// but not yet asked for. Handles are 1, 2, 3 and so on and are never used again. Any thread may
+// but not yet collected. Handles are 1, 2, 3 and so on and are never used again. Any thread may
 // call anything; only memory itself is not guarded, as on a device.
 #pragma once
 
@@ -28,13 +28,13 @@ class BlockSource {
   enum class Held : uint8_t { Zeros, Own, Foreign };
   struct Taken {
     std::byte* data = nullptr;  // at a multiple of 256; null if there is no more
-    uint64_t bytes = 0;         // of the block: at least those asked for
+    uint64_t bytes = 0;         // of the block: at least those requested
     Held held = Held::Foreign;  // by all of the block
   };
   virtual ~BlockSource() = default;
-  // A block that the owner gave back comes first. Nobody (0) owns nothing.
+  // A block that the owner gave back comes first. Owner 0 owns nothing.
   virtual Taken take(uint64_t bytes, uint64_t owner) noexcept = 0;
-  // So many bytes were asked for, and nothing of another owner is left in the block.
+  // `bytes` were requested, and nothing of another owner is left in the block.
   virtual void give(std::byte* block, uint64_t bytes, uint64_t owner) noexcept = 0;
 };
 
@@ -71,7 +71,7 @@ class HostMemory {
     uint64_t frees_ = 0;
     std::array<Found, 16> found_ = {};  // by the last digits of the handle
   };
-  // Before a piece of work, during which nobody releases what it uses.
+  // Before work during which what it uses is not released.
   void refresh(Lookups& lookups) const {
     if (const uint64_t now = frees_.load(std::memory_order_acquire); lookups.frees_ != now) {
       lookups.found_ = {};
@@ -100,7 +100,7 @@ class HostMemory {
     Lookups lookups_;
   };
 
-  // For devices without resident buffers: unless somebody works, all memory of the device becomes
+  // For devices without resident buffers: unless work runs, all memory of the device becomes
   // `value`, so that who relies on it is found.
   void scribble(std::byte value);
 
@@ -175,7 +175,7 @@ class HostCode {
   std::unordered_map<uint64_t, std::shared_ptr<const Code>> rows_;
 };
 
-// Work that ended before anybody waited for it.
+// Work that ended before a wait for it.
 class FinishedWork {
  public:
   Ticket add(Result<Completion>&& result);

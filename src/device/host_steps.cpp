@@ -326,12 +326,12 @@ class Runner {
     if (submission_.cancel != nullptr && submission_.cancel->load(std::memory_order_relaxed))
       access_.fail(cancelled_error());
     else if (submission_.deadline != kNoDeadline)
-      look_at_clock();
+      read_clock();
     return !access_.failed();
   }
 
   // Reading it takes as long as a short step.
-  void look_at_clock() {
+  void read_clock() {
     if (short_steps_ != 0 && short_steps_ <= kShortSteps) {
       ++short_steps_;
       return;
@@ -386,12 +386,12 @@ Error overlap_error(Handle buffer) {
 
 Result<void> check_limits(const Launch& launch, const Axes& grid, const BackendInfo& info) {
   const Capabilities& c = info.capabilities;
-  const auto too_large = [&](std::string_view what, const Axes& asked, const Axes& most) {
+  const auto too_large = [&](std::string_view what, const Axes& grid, const Axes& most) {
     return std::unexpected(
         error(ErrorCode::LimitExceeded,
               fmt::format("{} of {}x{}x{} is not what device `{}` allows (1 to {}x{}x{}). Fix: use "
                           "another one",
-                          what, asked[0], asked[1], asked[2], info.id, most[0], most[1], most[2])));
+                          what, grid[0], grid[1], grid[2], info.id, most[0], most[1], most[2])));
   };
   for (size_t axis = 0; axis < 3; ++axis) {
     if (grid[axis] > c.max_workgroups[axis]) return too_large("a grid", grid, c.max_workgroups);

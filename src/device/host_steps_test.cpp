@@ -182,7 +182,7 @@ TEST_P(HostSteps, LanesHaveA32BitNumber) {
   EXPECT_FALSE(run_steps({.steps = std::vector<Step>{x}}, big, device_, completion));
 }
 
-TEST_P(HostSteps, ExitsIfTheWordComparesAsAsked) {
+TEST_P(HostSteps, ExitsIfTheComparisonHolds) {
   device_.at(0) = 3;
   const auto at = [&](bool equal, uint32_t value) {
     const auto done = run({Exit{.word = word(0), .if_equal = equal, .value = value},
@@ -198,7 +198,7 @@ TEST_P(HostSteps, ExitsIfTheWordComparesAsAsked) {
   EXPECT_TRUE(at(false, 4));
 }
 
-TEST_P(HostSteps, WhileAsksBeforeEachPass) {
+TEST_P(HostSteps, WhileReadsItsWordBeforeEachPass) {
   device_.on_launch = [&](const Launch& x) {
     if (x.entry == 0)
       device_.at(0) = device_.at(1) < 3 ? 5 : 0;  // any value but 0
@@ -433,7 +433,7 @@ TEST_P(HostSteps, TimesOfLaunchesAreSummed) {
 INSTANTIATE_TEST_SUITE_P(Watching, HostSteps, testing::Bool(),
                          [](const auto& param) { return param.param ? "all" : "some"; });
 
-TEST(Residency, IsAskedOfCooperativeLaunchesOnly) {
+TEST(Residency, IsRequiredOfCooperativeLaunchesOnly) {
   Launch x{.pipeline = kCode, .workgroup = {1, 1, 1}, .grid = {4, 2, 1}};
   EXPECT_TRUE(check_residency(x, x.grid, 7, info()));
   x.cooperative = true;

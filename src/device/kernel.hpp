@@ -17,7 +17,7 @@
 
 namespace vyre::device {
 
-// BackendInfo::architecture of devices that ask for another kind of code than is best: see
+// BackendInfo::architecture of devices that require another kind of code than is best: see
 // backend::CpuCode.
 inline constexpr std::string_view kOtherShapes = "other shapes";
 inline constexpr std::string_view kCalledFunctions = "called functions";
@@ -61,8 +61,8 @@ static_assert(sizeof(KernelStop) == 24);
 struct KernelWorker {
   // KernelInfo::scratch_bytes at a multiple of 64, of any contents.
   std::byte* scratch = nullptr;
-  // Asked now and then by loops without a known end. Not 0: the kernel returns at once, and what it
-  // has not done stays undone.
+  // Polled now and then by loops without a known end. Not 0: the kernel returns at once, and what
+  // it has not done stays undone.
   uint32_t (*poll)(KernelWorker* worker, uint32_t site) = nullptr;
   KernelStop stop = {};  // of the smallest lane so far; the code only ever lowers it
   // 0 before the first call of a launch on this thread; the code's own afterwards.
@@ -82,7 +82,7 @@ struct KernelInfo {
   static constexpr uint32_t kHasFinish = 1;
   // All workgroups do the same, and once is enough.
   static constexpr uint32_t kOneGroup = 2;
-  // It has loops whose trips depend on data: the cost is no more than a guess.
+  // It has loops whose trip counts depend on data: the cost is no more than a guess.
   static constexpr uint32_t kCostGuessed = 4;
   uint64_t scratch_bytes = 0;
   uint32_t cost = 0;  // of one lane, in about a nanosecond: what to expect, not a promise

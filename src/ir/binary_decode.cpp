@@ -231,7 +231,7 @@ void Decoder::body() {
 
 }  // namespace binary
 
-bool looks_encoded(std::span<const std::byte> bytes) {
+bool is_encoded(std::span<const std::byte> bytes) {
   return bytes.size() >= binary::kMagic.size() &&
          std::equal(binary::kMagic.begin(), binary::kMagic.end(), bytes.begin(),
                     [](uint8_t a, std::byte b) { return std::byte{a} == b; });

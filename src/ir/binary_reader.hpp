@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the primitive values of the binary form. The first failure sticks: it is kept with its byte
-// offset, and from then on every read gives zero or nothing, so that a caller needs to look only
+// offset, and from then on every read gives zero or nothing, so that a caller needs to check only
 // where it would loop.
 #pragma once
 

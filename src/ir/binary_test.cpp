@@ -79,7 +79,7 @@ Program deep(uint32_t nodes) {
 TEST(Binary, KeepsEveryConstruct) {
   const Program program = parsed(kEverything);
   const Bytes bytes = encode(program);
-  EXPECT_TRUE(looks_encoded(bytes));
+  EXPECT_TRUE(is_encoded(bytes));
   const Result<Program> decoded = decode(bytes);
   ASSERT_TRUE(decoded) << to_string(decoded.error());
   EXPECT_EQ(*decoded, program);
@@ -198,8 +198,8 @@ TEST(Binary, RejectsOtherFilesAndVersions) {
   EXPECT_EQ(code_of({}), Code::NotAProgramFile);
   EXPECT_EQ(code_of(bytes_of({'p', 'r', 'o', 'g', 'r', 'a', 'm', ' ', 'x'})),
             Code::NotAProgramFile);
-  EXPECT_FALSE(looks_encoded(bytes_of({'p', 'r', 'o', 'g', 'r', 'a', 'm', ' '})));
-  EXPECT_FALSE(looks_encoded({}));
+  EXPECT_FALSE(is_encoded(bytes_of({'p', 'r', 'o', 'g', 'r', 'a', 'm', ' '})));
+  EXPECT_FALSE(is_encoded({}));
   Bytes newer = encode(nested(1));
   newer[8] = std::byte{2};
   EXPECT_EQ(code_of(newer), Code::NotAProgramFile);

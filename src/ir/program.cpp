@@ -16,7 +16,7 @@ IdType append(std::vector<T>& all, T value, std::vector<LocId>& locs, LocId loc)
   VYRE_CHECK(all.size() < IdType::kNone);
   const IdType id{static_cast<uint32_t>(all.size())};
   all.push_back(std::move(value));
-  // Positions are optional: the vector only grows as far as somebody gives one.
+  // Positions are optional: the vector only grows as far as one is given.
   if (loc.valid()) {
     locs.resize(all.size());
     locs.back() = loc;

@@ -90,7 +90,7 @@ struct ExprProperties {
   // Of UniformityRule::Given; nothing: the value differs per lane.
   std::optional<Scope> uniform_over = std::nullopt;
   Rematerialise rematerialise = Rematerialise::Never;
-  // The lanes of this scope evaluate it together. Nothing for a call: its function says.
+  // The lanes of this scope evaluate it in lockstep. Nothing for a call: its function says.
   std::optional<Scope> synchronises = std::nullopt;
   bool has_effect = true;    // the number of evaluations matters, not only the value
   bool may_trap = true;      // an out-of-bounds fault, where accesses are checked
@@ -124,7 +124,7 @@ struct ExprRows {
     return row;
   }
   Row operator()(const ConstRef&) const { return kPure; }
-  // A fixpoint that runs later changes what the built-in calls tell.
+  // A fixpoint that runs later changes what the built-in calls return.
   Row operator()(const BuiltinRef& e) const {
     return {.uniformity = Rule::Given,
             .uniform_over = ir::uniform_over(e.builtin),
@@ -184,7 +184,7 @@ enum class Exit : uint8_t {
 
 struct StmtProperties {
   Exit exit = Exit::None;
-  std::optional<Scope> synchronises = std::nullopt;  // the lanes of this scope execute it together
+  std::optional<Scope> synchronises = std::nullopt;  // the lanes of this scope synchronise at it
   bool is_loop = false;  // `break` and `continue` in its blocks belong to it
   bool may_stand_at_top_level = false;
   bool has_effect = true;    // of its own, on memory, locals or control flow, its blocks aside

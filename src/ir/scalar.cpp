@@ -240,7 +240,7 @@ Bits float_function(Bits a, Bits b, Bits c) {
   else if constexpr (Op == Intrinsic::Floor) return pack(std::floor(x));
   else if constexpr (Op == Intrinsic::Ceil) return pack(std::ceil(x));
   else if constexpr (Op == Intrinsic::Trunc) return pack(std::trunc(x));
-  else if constexpr (Op == Intrinsic::Round) return pack(std::nearbyint(x));  // half to even: nobody changes the mode
+  else if constexpr (Op == Intrinsic::Round) return pack(std::nearbyint(x));  // half to even: the mode is never changed
   else if constexpr (Op == Intrinsic::IsNan) return pack(std::isnan(x));
   else if constexpr (Op == Intrinsic::IsInf) return pack(std::isinf(x));
   else return pack(std::isfinite(x));

@@ -67,7 +67,7 @@ TEST_P(Barriers, SharedMemorySurvivesTheGridBarrierAndStartsAsZeros) {
   EXPECT_EQ(r.get("o"), expected);
 }
 
-TEST_P(Barriers, AHundredTripsAroundABarrier) {
+TEST_P(Barriers, AHundredIterationsAroundABarrier) {
   const Ran r = go("inout a : u32[]; inout b : u32[];", R"(
     for t in 0 .. 50 {
       b[gid.x] = a[(gid.x + 1) % 12];
@@ -100,7 +100,7 @@ TEST_P(Barriers, AWhileOnGridLoadWithBreakAndContinue) {
   EXPECT_THAT(r.get("n"), ElementsAre(6, 0));
 }
 
-TEST_P(Barriers, EndedLanesStayEndedAndNobodyWaitsForThem) {
+TEST_P(Barriers, EndedLanesStayEndedAndAreNotWaitedFor) {
   const Ran r = go("out o : u32[16]; inout c : u32[1];", R"(
     if gid.x % 3 == 0 { return; }
     for t in 0 .. 4 {
@@ -230,7 +230,7 @@ TEST_P(Barriers, AFixpointInWhichAllLanesEndDoesNotCount) {
   EXPECT_TRUE(r.outcome().fixpoints.empty());
 }
 
-TEST_P(Barriers, ZeroTripsAndTenThousand) {
+TEST_P(Barriers, ZeroIterationsAndTenThousand) {
   const Ran r = go("in n : u32[2]; inout a : u32[1];", R"(
     for i in 0 .. n[0] { barrier grid; a[0] = 7; }
     for i in 0 .. n[1] { if gid.x == 1 { a[0] += 1; } barrier grid; }

@@ -20,7 +20,7 @@ using Slot = uint32_t;  // of 8 bytes, in the frame of a lane
 using Pc = uint32_t;
 
 enum class Op : uint8_t {
-  Step,       // a statement (or another trip of a loop) begins: a = StmtId
+  Step,       // a statement (or another iteration of a loop) begins: a = StmtId
   Scalar,     // dst = fn(a, b, c)
   Constant,   // dst = imm
   Copy,       // dst = a
@@ -40,7 +40,7 @@ enum class Op : uint8_t {
   End,        // this lane ends
   Trap,       // a = value, b = tag, c = target if there is a resume, else kNoTarget
   CopyAsync,  // a = row of Code::copies
-  // Where lanes meet. A lane stops there until all live lanes of the scope have arrived.
+  // Where lanes synchronise. A lane stops there until all live lanes of the scope have arrived.
   Barrier,        // scope
   Subgroup,       // dst = operation `c` of a, lane operand b
   Wait,           // tag b

@@ -262,7 +262,7 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
       case Op::Barrier:
         lane.pc = pc;
         arrive(group, index, i.scope);
-        // The last to arrive may go on at once, but its turn is over: the others come first or
+        // The last to arrive may go on at once, but it yields: the others come first or
         // later as the schedule says.
         return false;
       case Op::Subgroup:
@@ -337,7 +337,7 @@ void Machine::start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame, bo
       return;
     }
   }
-  // The arguments are uniform and the wait is a barrier: whoever comes first starts the copy for
+  // The arguments are uniform and the wait is a barrier: the first lane starts the copy for
   // all lanes of the workgroup.
   for (const PendingCopy& other : group.copies)
     if (other.tag == copy.tag) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine that runs Code: lanes, the workgroups that hold them, and the places where they meet.
+// The machine that runs Code: lanes, the workgroups that hold them, where they synchronise.
 //
 // A lane runs until it ends, traps, or has to wait for others. When the last live lane of a scope
 // arrives at a meeting point, what the point stands for happens once, and all go on. Which ready
@@ -88,7 +88,7 @@ struct Slice {
   std::function<void(uint64_t, std::span<std::byte>)> on_end = {};
   // By BufferId: lanes that store to one element with atomic_store have to agree on the value.
   std::vector<bool> agreed = {};
-  // Like a device whose barriers count on every lane: none may have ended when others meet.
+  // Like a device whose barriers count on every lane: none may have ended at a barrier.
   bool all_arrive = false;
 };
 
@@ -150,7 +150,7 @@ class Machine : private HandlerBuffers {
   void stop(const Stop& stop);
   Accessor accessor(const Group& group, uint32_t lane, Pc pc) const;
 
-  // ---- meet.cpp: what happens where lanes meet
+  // ---- synchronise.cpp: what happens where lanes synchronise
   void arrive(Group& group, uint32_t index, ir::Scope scope);
   void leave(Group& group, uint32_t index, LaneState state);
   void complete_subgroup(Group& group, uint32_t subgroup);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lane runs next, and the life of workgroups: started when their turn comes, kept while a
+// Which lane runs next, and the life of workgroups: started in order, kept while a
 // lane waits for the grid, given up when the last one has ended.
 #include <algorithm>
 #include <numeric>

@@ -82,7 +82,7 @@ TEST_P(Traps, AllLanesTrapAndTheGridGoesOnAtTheFirstResume) {
   EXPECT_THAT(lanes_of(r.outcome().resumed), ElementsAre(2, 3, 4, 5, 0, 1, 2, 3, 4, 5));
 }
 
-TEST_P(Traps, InALoopEachTripHasItsOwnReports) {
+TEST_P(Traps, InALoopEachIterationHasItsOwnReports) {
   const Ran r(grid_program("inout c : u32[1];", R"(
     for t in 0 .. 3 {
       if gid.x == t { trap(0, t); }

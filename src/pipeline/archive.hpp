@@ -59,7 +59,7 @@ class Reader {
   }
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] bool at_end() const { return ok_ && bytes_.empty(); }
-  // A number of elements of at least so many bytes each.
+  // A number of elements of at least `bytes` bytes each.
   size_t count(size_t each) {
     uint64_t n = 0;
     raw(&n, sizeof n);

@@ -256,7 +256,7 @@ files::Io<TempFile> make_temp(int directory) {
       return std::unexpected(error);
     }
     temp.file = std::move(*file);
-    // Whoever cleans up may have come before the lock: then there is no such file any more.
+    // A clean-up may have come before the lock: then there is no such file any more.
     const int locked = files::try_lock(temp.file.value());
     const auto named = files::status_at(directory, temp.name);
     if (locked == EWOULDBLOCK || (!named && named.error() == ENOENT)) continue;
@@ -272,7 +272,7 @@ int remove_abandoned(int directory, const std::string& name) {
   const auto file = files::open_at(directory, name, O_RDWR | O_NONBLOCK);
   if (!file) {
     if (file.error() == ENOENT) return 0;
-    // A link, a directory: nothing that anybody holds a lock of.
+    // A link, a directory: nothing that a process holds a lock of.
     return file.error() == ELOOP || file.error() == ENXIO ? files::remove(directory, name)
                                                           : file.error();
   }
@@ -287,7 +287,7 @@ int remove_abandoned(int directory, const std::string& name) {
   }
   const auto named = files::status_at(directory, name);
   if (!named) return named.error() == ENOENT ? 0 : named.error();
-  // Somebody else's by now.
+  // Another process's by now.
   if (!files::same_file(*named, *status)) return EWOULDBLOCK;
   const int error = files::remove(directory, name);
   return error == ENOENT ? 0 : error;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The directory of a cache: made, judged, and with its key file. Everything after goes through the
-// descriptor, so that nobody can put another directory in its place.
+// descriptor, so that no process can put another directory in its place.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,14 @@ struct CacheDirectory {
   CacheState state = CacheState::Off;
   std::optional<Secret> secret{};
   std::string reason{};  // why it is not on; ends with a "Fix:" part
-  bool quiet = false;    // and nobody has to hear of it
+  bool quiet = false;    // and it is no warning
 };
 
 CacheDirectory open_directory(const DiskCacheOptions& options);
 
 // A new file of this process. It has no name where the file system can do that: a process that is
-// killed then leaves nothing. Else it has one that nobody else has, and is locked as long as it is
-// open: who finds it unlocked knows that its writer is gone.
+// killed then leaves nothing. Else it has one that no other process has, and is locked as long as
+// it is open: who finds it unlocked knows that its writer is gone.
 struct TempFile {
   std::string name;  // empty: none
   files::Descriptor file;

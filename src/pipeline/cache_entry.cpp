@@ -166,10 +166,10 @@ std::string temp_name() {
 }
 
 PartsEqual parts_equal(std::string_view name, const CacheKey& key) {
-  const std::string asked = stem_of(key);
+  const std::string wanted = stem_of(key);
   const auto equal = [&](size_t part) {
     const size_t at = part * (kPartDigits + 1);
-    return name.substr(at, kPartDigits) == std::string_view(asked).substr(at, kPartDigits);
+    return name.substr(at, kPartDigits) == std::string_view(wanted).substr(at, kPartDigits);
   };
   return {equal(0), equal(1), equal(2)};
 }

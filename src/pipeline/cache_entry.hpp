@@ -46,7 +46,7 @@ FileKind kind_of(std::string_view name);
 // name so that a miss can be explained from a listing.
 std::string entry_name(const CacheKey& key);
 std::string lock_name(const CacheKey& key);
-// A name that nobody else uses.
+// A name that no other process uses.
 std::string temp_name();
 
 // Which parts of a key the name of an entry agrees with.

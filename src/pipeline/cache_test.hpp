@@ -85,7 +85,7 @@ inline void write_raw(const fs::path& path, std::span<const std::byte> bytes, mo
     throw std::runtime_error("cannot write " + path.string());
 }
 
-// A cache together with its warnings.
+// A cache and its warnings.
 struct Opened {
   explicit Opened(DiskCacheOptions options)
       : cache(DiskCache::open((

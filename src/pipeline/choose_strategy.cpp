@@ -33,7 +33,7 @@ Result<ChosenStrategy> choose_strategy(const StrategyQuery& query, plan::DeviceM
       case plan::Missing::Nothing:
       case plan::Missing::Grid: break;
     }
-    // The one that was loaded last is the choice, unless that is a route that asks for no
+    // The one that was loaded last is the choice, unless that is a route that requires no
     // residency.
     const plan::VariantFacts* const known = model.find(variant);
     if (chosen.rejected != 0 && known != nullptr && known->is_loaded) --chosen.rejected;

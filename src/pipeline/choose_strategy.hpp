@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan::decide() with the facts that it asks for. Where facts come from differs: an open device
+// plan::decide() with the facts that it requires. Where facts come from differs: an open device
 // plans, loads and measures; a tool without one plans, and estimates the rest.
 #pragma once
 

@@ -88,14 +88,14 @@ class Child {
   // 0, or errno.
   int start(const std::filesystem::path& compiler, int job, int answer, const ChildLimits& limits);
   void kill() const {
-    // By the descriptor where there is one: somebody else may have collected the process, and then
+    // By the descriptor where there is one: another thread may have collected the process, and then
     // its number may be that of another one.
     if (handle_.get() >= 0)
       ::syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0);
     else if (process_ > 0)
       ::kill(process_, SIGKILL);
   }
-  // As of waitpid; none if somebody else has collected it.
+  // As of waitpid; none if another thread has collected it.
   std::optional<int> end() {
     if (process_ <= 0) return std::nullopt;
     kill();
@@ -213,7 +213,7 @@ std::unexpected<Error> ended_badly(std::optional<int> status, const ChildLimits&
   if (status && WIFEXITED(*status) && WEXITSTATUS(*status) == kChildNoMemory)
     return no_memory(limits);
   if (status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXCPU) return too_much_work(limits);
-  // Nobody here sends SIGKILL before the pipe is closed, so the kernel was out of memory.
+  // This process sends no SIGKILL before the pipe is closed, so the kernel was out of memory.
   if (status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL) return no_memory(limits);
   if (address_space_is_limited()) return no_memory(limits);
   const std::string how = !status ? std::string("in a way that nobody saw")

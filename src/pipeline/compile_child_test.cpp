@@ -37,7 +37,7 @@ class CompileChild : public testing::Test {
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;
   }
-  Result<CodeBytes> ask(const std::string& body, ChildLimits limits = {.time = kLong}) {
+  Result<CodeBytes> compile(const std::string& body, ChildLimits limits = {.time = kLong}) {
     const std::vector<std::byte> job(100'000, std::byte{'j'});
     return compile_in_child(script(body), job, limits);
   }
@@ -63,7 +63,7 @@ class CompileChild : public testing::Test {
 TEST_F(CompileChild, Answers) {
   const CodeBytes code(3'000'000, std::byte{5});
   const auto file = answer_file(code);
-  const auto got = ask("cat > " + folder_.path("job").string() + "; cat " + file);
+  const auto got = compile("cat > " + folder_.path("job").string() + "; cat " + file);
   ASSERT_TRUE(got) << to_string(got.error());
   EXPECT_EQ(*got, code);
   EXPECT_EQ(std::filesystem::file_size(folder_.path("job")), 100'000U);
@@ -75,7 +75,7 @@ TEST_F(CompileChild, AnErrorIsAnAnswer) {
   error.code = ErrorCode::Unsupported;
   error.message = "no. Fix: no";
   const auto file = answer_file(std::unexpected(error));
-  const auto got = ask("cat " + file);
+  const auto got = compile("cat " + file);
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, ErrorCode::Unsupported);
 }
@@ -83,7 +83,7 @@ TEST_F(CompileChild, AnErrorIsAnAnswer) {
 // D-… out of memory inside of LLVM, whatever it looks like from outside.
 TEST_F(CompileChild, OutOfMemory) {
   for (const char* body : {"exit 7", "kill -KILL $$", "head -c 20 /dev/zero; exit 7"}) {
-    const auto got = ask(body, {.time = kLong, .bytes = uint64_t{3} << 20});
+    const auto got = compile(body, {.time = kLong, .bytes = uint64_t{3} << 20});
     ASSERT_FALSE(got) << body;
     EXPECT_EQ(got.error().code, ErrorCode::HostOutOfMemory) << body;
     EXPECT_THAT(got.error().message, HasSubstr("(3 MiB)"));
@@ -93,23 +93,23 @@ TEST_F(CompileChild, OutOfMemory) {
 }
 
 TEST_F(CompileChild, Crashes) {
-  const auto by_signal = ask("kill -SEGV $$");
+  const auto by_signal = compile("kill -SEGV $$");
   ASSERT_FALSE(by_signal);
   EXPECT_EQ(by_signal.error().code, ErrorCode::CompileFailed);
   EXPECT_THAT(by_signal.error().message, HasSubstr("by signal 11"));
-  const auto by_code = ask("echo nonsense; exit 5");
+  const auto by_code = compile("echo nonsense; exit 5");
   ASSERT_FALSE(by_code);
   EXPECT_EQ(by_code.error().code, ErrorCode::CompileFailed);
   EXPECT_THAT(by_code.error().message, HasSubstr("exit code 5"));
   EXPECT_THAT(by_code.error().message, HasSubstr("Fix:"));
-  const auto cpu = ask("kill -XCPU $$");
+  const auto cpu = compile("kill -XCPU $$");
   ASSERT_FALSE(cpu);
   EXPECT_EQ(cpu.error().code, ErrorCode::LimitExceeded);
   EXPECT_THAT(cpu.error().message, HasSubstr("processor time"));
 }
 
 TEST_F(CompileChild, TimeLimit) {
-  const auto got = ask("sleep 1000", {.time = milliseconds(50)});
+  const auto got = compile("sleep 1000", {.time = milliseconds(50)});
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, ErrorCode::LimitExceeded);
   EXPECT_THAT(got.error().message, HasSubstr("(50 ms)"));
@@ -126,7 +126,7 @@ TEST_F(CompileChild, IsStopped) {
   });
   bool stopped = false;
   try {
-    (void)ask("exec sleep 1000");
+    (void)compile("exec sleep 1000");
   } catch (const Stopped& s) {
     stopped = true;
     EXPECT_TRUE(s.cancelled);
@@ -152,7 +152,7 @@ TEST_F(CompileChild, InheritsNothing) {
   ASSERT_GE(leaked, 0);
   const auto file = answer_file(CodeBytes());
   const auto list = folder_.path("descriptors");
-  ASSERT_TRUE(ask("ls -l /proc/$$/fd > " + list.string() + "; cat " + file));
+  ASSERT_TRUE(compile("ls -l /proc/$$/fd > " + list.string() + "; cat " + file));
   ::close(leaked);
   std::ifstream in(list);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -161,11 +161,11 @@ TEST_F(CompileChild, InheritsNothing) {
 }
 
 // Hosts may let the kernel collect children, or collect any child themselves.
-TEST_F(CompileChild, SomebodyElseCollectsIt) {
+TEST_F(CompileChild, AnotherThreadCollectsIt) {
   const auto old = std::signal(SIGCHLD, SIG_IGN);
   const CodeBytes code = {std::byte{9}};
-  const auto got = ask("cat " + answer_file(code));
-  const auto crashed = ask("exit 5");
+  const auto got = compile("cat " + answer_file(code));
+  const auto crashed = compile("exit 5");
   std::signal(SIGCHLD, old);
   ASSERT_TRUE(got) << to_string(got.error());
   EXPECT_EQ(*got, code);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vyre-compile is asked and what it answers, as bytes. Both ends are of one build; a job of
+// The request to vyre-compile and its answer, as bytes. Both ends are of one build; a job of
 // another one is refused.
 #pragma once
 

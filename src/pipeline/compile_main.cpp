@@ -146,7 +146,7 @@ int compile_main(int argc, char** argv) {
   // Ends with the thread that started it, which waits for it; and if that is gone already, now.
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (static_cast<uint64_t>(::getppid()) != *parent) return kChildCannotStart;
-  ::signal(SIGINT, SIG_IGN);  // Ctrl-C is for whoever waits
+  ::signal(SIGINT, SIG_IGN);  // Ctrl-C is for the process that waits
   lower(RLIMIT_CORE, 0, 0);
   lower(RLIMIT_CPU, *seconds, *seconds + 1);
   if (*bytes != 0 && !base::kSanitized) lower(RLIMIT_AS, *bytes, *bytes);

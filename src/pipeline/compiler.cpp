@@ -247,7 +247,7 @@ Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy
   compiling_.insert(key);
   lock.unlock();
 
-  // Whoever waits for this key goes on, however this ends.
+  // The threads that wait for this key go on, however this ends.
   struct Done {
     Compiler& compiler;
     const CacheKey& key;
@@ -295,9 +295,9 @@ Result<Compiler::Found> Compiler::make(const Request& request) {
 
   DiskCache::Lock one_compiler;
   if (DiskCache* const disk = options_.disk.get();
-      disk != nullptr && disk->state() != CacheState::Off && !look_on_disk(m)) {
+      disk != nullptr && disk->state() != CacheState::Off && !find_on_disk(m)) {
     one_compiler = disk->lock(request.key);
-    if (one_compiler.held()) (void)look_on_disk(m);
+    if (one_compiler.held()) (void)find_on_disk(m);
   }
   if (m.hit == CacheHit::No) VYRE_TRY(generate_code(m));
   auto loaded = load(m);
@@ -376,7 +376,7 @@ std::optional<DecodedArtifact> Compiler::find_on_disk(const Source& source, cons
   return found;
 }
 
-bool Compiler::look_on_disk(Making& m) {
+bool Compiler::find_on_disk(Making& m) {
   auto found = find_on_disk(m.request.source, m.request.key, m.request.trace);
   if (!found) return false;
   m.artifact.format = found->format;

@@ -23,7 +23,7 @@ using std::chrono::seconds;
 using std::chrono::system_clock;
 
 constexpr int64_t kTouchSeconds = 60;
-constexpr uint32_t kStoresBetweenLooks = 64;
+constexpr uint32_t kStoresBetweenChecks = 64;
 
 int64_t now_seconds() {
   return std::chrono::duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
@@ -60,8 +60,8 @@ DiskCache::Impl::Impl(DiskCacheOptions options_in, CacheDirectory directory_in)
     : options(std::move(options_in)),
       directory(std::move(directory_in)),
       state(directory.state),
-      // Many short processes that store one entry each have to look at times too.
-      stores_until_look(1 + randombytes_uniform(kStoresBetweenLooks)) {}
+      // Many short processes that store one entry each have to check at times too.
+      stores_until_check(1 + randombytes_uniform(kStoresBetweenChecks)) {}
 
 void DiskCache::Impl::warn(std::string_view text) const {
   if (options.warn && !warned.exchange(true)) options.warn(text);
@@ -129,7 +129,7 @@ int DiskCache::Impl::write(const CacheKey& key, std::span<const std::byte> paylo
     discard(directory_descriptor(), *temp);
     return error;
   }
-  // While it is open and so locked: nobody takes it for abandoned.
+  // While it is open and so locked: no process takes it for abandoned.
   error = publish(directory_descriptor(), *temp, entry_name(key), true);
   if (error != 0) return error;
   // Else a crash of the machine may undo the rename, which is a miss and no more.
@@ -140,18 +140,18 @@ int DiskCache::Impl::write(const CacheKey& key, std::span<const std::byte> paylo
 void DiskCache::Impl::note_stored(uint64_t bytes) {
   {
     const std::lock_guard guard(growth_mutex);
-    bytes_since_look += bytes;
-    --stores_until_look;
-    if (stores_until_look != 0 && bytes_since_look <= options.max_bytes / 8 &&
-        bytes_at_look + bytes_since_look <= options.max_bytes)
+    bytes_since_check += bytes;
+    --stores_until_check;
+    if (stores_until_check != 0 && bytes_since_check <= options.max_bytes / 8 &&
+        bytes_at_check + bytes_since_check <= options.max_bytes)
       return;
-    bytes_since_look = 0;
-    stores_until_look = kStoresBetweenLooks;
+    bytes_since_check = 0;
+    stores_until_check = kStoresBetweenChecks;
   }
   // Some room is made at once, so that this does not happen at every store of a full cache.
   const CacheRemoval removal = collect(options.max_bytes, options.max_bytes / 8 * 7);
   const std::lock_guard guard(growth_mutex);
-  bytes_at_look = removal.bytes_left;
+  bytes_at_check = removal.bytes_left;
 }
 
 std::optional<std::vector<std::byte>> DiskCache::Impl::find(const CacheKey& key, MissReason* why) {

@@ -46,7 +46,7 @@ struct DiskCache::Impl {
   [[nodiscard]] Listing list() const;
   // If entries have more than `limit` bytes, removes the oldest until `target` are left.
   CacheRemoval collect(uint64_t limit, uint64_t target) const;
-  // Now and then, not each time, looks whether the cache has grown too large.
+  // Now and then, not each time, checks whether the cache has grown too large.
   void note_stored(uint64_t bytes);
 
   DiskCacheOptions options;
@@ -60,9 +60,9 @@ struct DiskCache::Impl {
   mutable std::atomic<uint64_t> corrupt = 0;
 
   std::mutex growth_mutex;  // guards the three below
-  uint64_t bytes_at_look = 0;
-  uint64_t bytes_since_look = 0;
-  uint32_t stores_until_look = 0;
+  uint64_t bytes_at_check = 0;
+  uint64_t bytes_since_check = 0;
+  uint32_t stores_until_check = 0;
 };
 
 }  // namespace vyre::pipeline

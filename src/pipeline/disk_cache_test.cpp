@@ -72,7 +72,7 @@ TEST(DiskCache, ALaterStoreReplaces) {
 }
 
 // D-PIPE.5: files and directory are the user's alone.
-TEST(DiskCache, NobodyElseMayReadIt) {
+TEST(DiskCache, NoOtherUserMayReadIt) {
   const Folder folder;
   const mode_t old = ::umask(0);
   Opened opened(folder.path());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What looks at the whole directory: counting, checking, throwing away.
+// What reads the whole directory: counting, checking, throwing away.
 #include <algorithm>
 #include <cerrno>
 #include <utility>

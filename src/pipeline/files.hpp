@@ -36,7 +36,7 @@ enum class Call : uint8_t {
   List,
 };
 
-// Asked before every call; what it returns, if not 0, is the errno the call then ends with. Used
+// Called before every call; what it returns, if not 0, is the errno the call then ends with. Used
 // from all threads at once.
 class FaultPoint {
  public:

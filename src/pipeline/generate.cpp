@@ -64,7 +64,7 @@ Result<CodeBytes> in_child(const GenerateRequest& request, const CompileLimits& 
   // On a busy machine it takes longer than its work.
   constexpr int kBusy = 6;
   child.time = kBusy * limits.time;
-  // It stops by itself soon after the deadline, should nobody be left to end it.
+  // It stops by itself soon after the deadline, should no process be left to end it.
   const StopCondition::Time deadline = StopScope::deadline();
   const auto now = std::chrono::steady_clock::now();
   if (deadline - now < child.time)

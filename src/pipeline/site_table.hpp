@@ -21,7 +21,7 @@ class SiteTable {
     device::Capabilities capabilities;
     device::Format format = device::Format::Program;  // of the code as it was generated
   };
-  // `plan`: of the origin; null if nobody has made it.
+  // `plan`: of the origin; null if it is not made yet.
   SiteTable(Origin origin, std::shared_ptr<const plan::Plan> plan)
       : origin_(std::move(origin)), plan_(std::move(plan)) {}
 

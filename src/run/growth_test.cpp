@@ -86,11 +86,11 @@ TEST_F(Growth, SteadyDispatchesReadNoFiles) {
   Outputs slots;
   ASSERT_TRUE(into(pipeline, slots, 4 * kMib));
   have_free(0);  // nothing grows, so nothing is refused
-  const uint64_t looks = memory_looks();
+  const uint64_t readings = memory_readings();
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(into(pipeline, slots, 4 * kMib));
-  EXPECT_EQ(memory_looks(), looks);
+  EXPECT_EQ(memory_readings(), readings);
   EXPECT_FALSE(into(pipeline, slots, 8 * kMib));
-  EXPECT_GT(memory_looks(), looks);
+  EXPECT_GT(memory_readings(), readings);
 }
 
 TEST_F(Growth, BuffersOfTheCallerCount) {

@@ -43,7 +43,7 @@ Result<check::CheckedProgram> parse_checked(std::string_view text, std::string_v
     const StopScope scope(stop);
     text::Parsed parsed = text::parse(text, file);
     const bool broken = parsed.diagnostics.has_errors();
-    // The checker reports what it can of a broken text, so that one run tells everything.
+    // The checker reports what it can of a broken text, so that one run reports everything.
     check::Checked checked = check::check(std::move(parsed.program), broken);
     if (checked.program && !broken) return std::move(*checked.program);
     Diagnostics all = std::move(parsed.diagnostics);
@@ -73,7 +73,7 @@ Result<check::CheckedProgram> load_checked(const std::filesystem::path& path,
                   fmt::format("cannot read the program {}: {}. Fix: name a file that can be read",
                               path.string(), std::strerror(errno)));
     const auto encoded = std::as_bytes(std::span(bytes));
-    if (!ir::looks_encoded(encoded)) return parse_checked(bytes, path.string());
+    if (!ir::is_encoded(encoded)) return parse_checked(bytes, path.string());
     VYRE_TRY_ASSIGN(auto program, ir::decode(encoded));
     return check::check_valid(std::move(program));
   });

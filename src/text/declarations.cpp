@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first pass: constants, buffers and functions are visible in the whole program, so they are
-// entered before anything is resolved. It looks for their first words wherever they stand, so that
+// entered before anything is resolved. It finds their first words wherever they stand, so that
 // a brace too many or too few does not make every name unknown, and reports nothing.
 #include "base/stop.hpp"
 #include "text/parser.hpp"
@@ -64,7 +64,7 @@ void Parser::collect_declarations() {
   }
 }
 
-// Reads as far as it takes to tell a table from a value.
+// Reads as far as it takes to distinguish a table from a value.
 void Parser::collect_const(const Token& name, Lexer& lexer, Token& token) {
   ir::Const constant{std::string(name.text), ir::Type::U32, false, {}};
   if (token.kind == TokenKind::Colon) {
@@ -111,7 +111,7 @@ uint32_t Parser::declared_index(const Token& name) {
   return it == declared_at_.end() ? ir::ExprId::kNone : it->second;
 }
 
-// A declaration that recovery jumped over still has to be one that the checker can look at.
+// A declaration that recovery jumped over still has to be one that the checker can read.
 void Parser::finish_declarations() {
   for (size_t i = 0; i < program_.consts.size(); ++i) {
     ir::Const& constant = program_.consts[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source text to tokens, one at a time, so that a hostile text costs no memory. Comments are tokens
 // too: the parser passes over them, the layout keeps them. What is wrong with letters, numbers and
-// strings is reported here, and the token is marked bad so that nobody reports it again.
+// strings is reported here, and the token is marked bad so that it is reported once.
 #pragma once
 
 #include <cstddef>
@@ -83,9 +83,9 @@ class Lexer {
   // Reports to `diagnostics` if there is one. Both views must outlive the tokens.
   Lexer(std::string_view source, std::string_view file, Diagnostics* diagnostics);
   Token next();
-  // A fast way through a text for who looks for a few words only: passes over numbers, operators
-  // and names that `wanted` does not want, up to a comment, a string or a bad character. `depth`
-  // goes up and down with the braces on the way.
+  // A fast way through a text for a caller that needs a few words only: passes over numbers,
+  // operators and names that `wanted` does not want, up to a comment, a string or a bad character.
+  // `depth` goes up and down with the braces on the way.
   void skip_unwanted(bool (*wanted)(std::string_view), int64_t& depth);
 
  private:

@@ -72,7 +72,7 @@ ir::Block Parser::parse_block() {
   scopes_.pop();
   leave_block();
   if (at(TokenKind::RBrace)) {
-    // Indentation tells which brace lacks its partner, should one turn out to be missing.
+    // Indentation shows which brace lacks its partner, should one turn out to be missing.
     if (!suspect_ && tok_.own_line && tok_.column < open_.back().indent)
       suspect_ = open_.back().brace;
     advance();

@@ -65,7 +65,7 @@ Parsed Parser::run() {
 Token Parser::fetch() {
   Token token = lexer_.next();
   while (token.kind == TokenKind::Comment) token = lexer_.next();
-  // What is not shown to anybody need not be read.
+  // What is not shown need not be read.
   if (diagnostics_.full() && !stopped_) {
     stopped_ = true;
     end_reported_ = true;

@@ -73,7 +73,7 @@ TEST(ParseChecked, GivesACheckedProgram) {
   EXPECT_EQ(program->workgroup[0], 64U);
 }
 
-TEST(ParseChecked, TellsAllMistakesOfTextAndChecker) {
+TEST(ParseChecked, ReportsAllMistakesOfTextAndChecker) {
   const auto program = parse_checked(R"(program bad {
   workgroup 64;
   out b : u32[4];

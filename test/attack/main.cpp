@@ -33,12 +33,13 @@ constexpr std::array<Kind, 6> kKinds = {
 constexpr std::chrono::seconds kLimit{120};
 
 // The finding across a pipe: the number of cases, and the fault in the lines after it.
-std::string told(const Finding& finding) {
+std::string report_of(const Finding& finding) {
   return fmt::format("{}\n{}", finding.cases, finding.fault);
 }
 
 Finding apart(Attack attack, uint64_t seed, const Settings& settings) {
-  const std::string text = plan_test::apart([&] { return told(attack(seed, settings)); }, kLimit);
+  const std::string text =
+      plan_test::apart([&] { return report_of(attack(seed, settings)); }, kLimit);
   const size_t line = text.find('\n');
   // Whatever else comes back says how the process ended.
   if (line == std::string::npos || text.empty() || text[0] < '0' || text[0] > '9')

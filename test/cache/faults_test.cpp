@@ -47,7 +47,7 @@ size_t live(const fs::path& directory) {
 }
 
 // What looks only. Nothing of it may cost an entry that is fine.
-size_t look(const fs::path& directory) {
+size_t list(const fs::path& directory) {
   Opened opened(directory);
   find_right_or_nothing(opened.cache, 1);
   find_right_or_nothing(opened.cache, 3);
@@ -116,7 +116,7 @@ TEST_P(OneFault, InADirectoryWithEntries) {
 }
 
 TEST_P(OneFault, WhileOnlyLooking) {
-  EXPECT_GT(sweep(GetParam(), false, two_entries, look), 25);
+  EXPECT_GT(sweep(GetParam(), false, two_entries, list), 25);
 }
 
 // One call and every one after it. EBUSY and ESTALE, which are waited for, would take long.
@@ -127,7 +127,7 @@ TEST_P(LastingFault, InANewDirectory) {
 }
 
 TEST_P(LastingFault, WhileOnlyLooking) {
-  EXPECT_GT(sweep(GetParam(), true, two_entries, look), 25);
+  EXPECT_GT(sweep(GetParam(), true, two_entries, list), 25);
 }
 
 std::string name_of_error(const testing::TestParamInfo<int>& info) {
@@ -152,7 +152,7 @@ TEST(Faults, TwoInARow) {
       ASSERT_LT(n, kMaxCalls);
       {
         const FailTwice faults(n, distance, EIO);
-        (void)look(folder.path());
+        (void)list(folder.path());
         reached = faults.reached();
       }
       ASSERT_EQ(read_raw(folder.path() / "key"), secret) << n << " and " << distance << " later";

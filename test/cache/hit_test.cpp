@@ -69,7 +69,7 @@ constexpr std::string_view kEndless = R"(program endless {
   }
 })";
 
-constexpr std::string_view kAsks = R"(program asks {
+constexpr std::string_view kResumes = R"(program asks {
   workgroup 4;
   over len(d);
   inout d : u32[];
@@ -156,7 +156,7 @@ TEST_F(Hits, ErrorsHaveThePositionsOfTheProgramThatRan) {
   EXPECT_THAT(run_moved(kOutside, {.checked = true}), HasSubstr("test.vyre:9:"));
   EXPECT_THAT(run_moved(kEndless, {.timeout = std::chrono::milliseconds(300)}),
               HasSubstr("in the loop at line 8"));
-  EXPECT_THAT(run_moved(kAsks), HasSubstr("line 8"));
+  EXPECT_THAT(run_moved(kResumes), HasSubstr("line 8"));
 }
 
 TEST_F(Hits, ALimitOnTheStateIsExplained) {

@@ -122,10 +122,10 @@ TEST_P(Killed, WhileTheyWrite) {
     const int status = wait_for(child);
     ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
     if (i % 20 == 0 && fs::exists(folder.path())) {
-      Opened look(folder.path());
-      temps += look.cache.stat().temps;
-      (void)look.cache.gc(UINT64_MAX);
-      EXPECT_EQ(look.cache.stat().temps, 0U);
+      Opened opened(folder.path());
+      temps += opened.cache.stat().temps;
+      (void)opened.cache.gc(UINT64_MAX);
+      EXPECT_EQ(opened.cache.stat().temps, 0U);
     }
   }
   Opened opened(folder.path());
@@ -188,7 +188,7 @@ struct Shared {
   std::atomic<int> not_held = 0;
 };
 
-// As the pipeline does it: look, lock, look again, compile, store.
+// As the pipeline does it: opened, lock, opened again, compile, store.
 void start_cold(const fs::path& directory, Shared& shared, unsigned seed) {
   Opened opened(directory);
   shared.not_on += opened.cache.state() != CacheState::On ? 1 : 0;
@@ -327,7 +327,7 @@ TEST_F(ColdStart, OnAReadOnlyDirectory) {
   EXPECT_EQ(all_compiled(), static_cast<int>(kProcesses * kKeys / 2)) << "what was there is found";
 }
 
-// Leaves others time between a look at a file and its removal.
+// Leaves others time between a opened at a file and its removal.
 class SlowRemovals final : public ScopedFaults {
  public:
   int fail(files::Call call) override {

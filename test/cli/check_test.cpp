@@ -20,7 +20,7 @@ TEST(Check, AValidProgramGetsOneLine) {
   EXPECT_THAT(outcome.out, testing::ContainsRegex("digest [0-9a-f]{16}\\)\n$"));
 }
 
-TEST(Check, ErrorsOfTextAndCheckerComeTogetherInOrder) {
+TEST(Check, ErrorsOfTextAndCheckerAreOneOrderedList) {
   const Folder folder;
   const std::string path = folder.write("bad.vyre", kBad);
   const Outcome outcome = run_vyre({"check", path});
@@ -46,7 +46,7 @@ TEST(Check, ReadsStdin) {
   EXPECT_EQ(run_vyre({"check", "-"}).exit_code, 3) << "an empty text is no program";
 }
 
-TEST(Check, WarningsDoNotFailUnlessAsked) {
+TEST(Check, WarningsDoNotFailByDefault) {
   const Folder folder;
   const std::string path = folder.write("warned.vyre", kWarned);
   const Outcome lenient = run_vyre({"check", path});

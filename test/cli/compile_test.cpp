@@ -99,12 +99,12 @@ TEST_F(Compile, Ptx) {
 
 // The code for each way through a barrier of the grid.
 TEST_F(Compile, Routes) {
-  const std::string meets = folder_.write("meets.vyre",
-                                          "program meets {\n  workgroup 64;\n  inout a : u32[];\n"
-                                          "  a[gid.x] = 1;\n  barrier grid;\n"
-                                          "  a[gid.x] += a[0];\n}\n");
+  const std::string barrier = folder_.write("meets.vyre",
+                                            "program meets {\n  workgroup 64;\n  inout a : u32[];\n"
+                                            "  a[gid.x] = 1;\n  barrier grid;\n"
+                                            "  a[gid.x] += a[0];\n}\n");
   const auto ptx = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {"compile", meets, "--arch", "sm_90", "--emit", "ptx"});
+    more.insert(more.begin(), {"compile", barrier, "--arch", "sm_90", "--emit", "ptx"});
     return run_vyre(std::move(more));
   };
   EXPECT_THAT(ptx({}).out, AllOf(HasSubstr(".reqntid 64,"), Not(HasSubstr("vyre_entry_1"))));
@@ -133,10 +133,10 @@ TEST_F(Compile, ForAGpu) {
   EXPECT_EQ(cubin.exit_code, 0) << cubin.err;
   EXPECT_THAT(folder_.read("code.cubin"), HasSubstr(".entry vyre_entry_0("));
   EXPECT_EQ(with_gpu({"--emit", "asm"}).exit_code, 4);
-  // Without a device there is nobody to make one.
-  const Outcome nobody = compile({"--arch", "sm_80", "--emit", "cubin", "-o", file});
-  EXPECT_EQ(nobody.exit_code, 4);
-  EXPECT_THAT(nobody.err, HasSubstr("--device cuda"));
+  // Without a device there is no driver to make one.
+  const Outcome refused = compile({"--arch", "sm_80", "--emit", "cubin", "-o", file});
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("--device cuda"));
 
   const Outcome missing = run_vyre({"compile", good_, "--device", "cuda", "--emit", "ptx"},
                                    {.environment = {"VYRE_CUDA_LIBRARY=/nonexistent/libcuda.so"}});

@@ -22,7 +22,7 @@ Outcome check_bad(std::vector<std::string> arguments, Surroundings around = {}) 
   return run_vyre(std::move(arguments), around);
 }
 
-TEST(Color, OnlyOnATerminalUnlessAsked) {
+TEST(Color, OnlyOnATerminalByDefault) {
   EXPECT_THAT(check_bad({}).err, Not(HasSubstr(kEscape)));
   EXPECT_THAT(check_bad({}, {.terminal = true}).out, HasSubstr(kEscape));
   EXPECT_THAT(check_bad({"--color", "always"}).err, HasSubstr(kEscape));

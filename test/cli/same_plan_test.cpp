@@ -37,17 +37,17 @@ std::vector<Dispatch> examples() {
   return all;
 }
 
-struct Told {
+struct Reported {
   Json strategy = {}, why = {}, plan = {};
   bool estimated = false;
   bool from_cache = false;
-  friend bool operator==(const Told& a, const Told& b) {
+  friend bool operator==(const Reported& a, const Reported& b) {
     return a.strategy == b.strategy && a.why == b.why && a.plan == b.plan &&
            a.estimated == b.estimated;
   }
-  friend void PrintTo(const Told& told, std::ostream* to) {
-    *to << told.strategy << " " << told.plan << " because " << told.why
-        << (told.estimated ? " (estimated)" : "");
+  friend void PrintTo(const Reported& reported, std::ostream* to) {
+    *to << reported.strategy << " " << reported.plan << " because " << reported.why
+        << (reported.estimated ? " (estimated)" : "");
   }
 };
 
@@ -57,8 +57,8 @@ class Commands {
       : device_(std::move(device)),
         around_{.environment = {"VYRE_CACHE_DIR=" + cache, "VYRE_CUDA_LIBRARY=" + fake}} {}
 
-  [[nodiscard]] Told told(const std::string& command, const Dispatch& one,
-                          const std::vector<std::string>& more = {}) const {
+  [[nodiscard]] Reported reported(const std::string& command, const Dispatch& one,
+                                  const std::vector<std::string>& more = {}) const {
     std::vector<std::string> arguments = {command, one.file, "--device", device_, "--json"};
     arguments.insert(arguments.end(), one.inputs.begin(), one.inputs.end());
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -83,15 +83,15 @@ void expect_one_plan(const Commands& commands, const std::vector<std::string>& l
   for (const Dispatch& one : examples()) {
     SCOPED_TRACE(one.file);
     ++programs;
-    const Told plan = commands.told("plan", one);
+    const Reported plan = commands.reported("plan", one);
     EXPECT_FALSE(plan.estimated);
-    const Told run = commands.told("run", one);
+    const Reported run = commands.reported("run", one);
     EXPECT_EQ(run, plan);
-    const Told again = commands.told("run", one);
+    const Reported again = commands.reported("run", one);
     EXPECT_EQ(again, plan);
     EXPECT_TRUE(again.from_cache);
     if (!listing.empty()) {
-      EXPECT_EQ(commands.told("compile", one, listing), plan);
+      EXPECT_EQ(commands.reported("compile", one, listing), plan);
     }
   }
   EXPECT_GE(programs, 25U);

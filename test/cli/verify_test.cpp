@@ -125,7 +125,7 @@ TEST_F(Verify, ErrorsOfLanesAreComparedToo) {
   EXPECT_EQ(checked.json()["devices"][0]["oracle_error"]["name"], "OutOfBounds");
 }
 
-TEST_F(Verify, WhatNobodyCanRunIsNoMismatch) {
+TEST_F(Verify, WhatNoDeviceRunsIsNoMismatch) {
   EXPECT_EQ(run_vyre({"verify", traps_, "--device", "reference"}).exit_code, 11);  // no input
   const std::string bad = folder_.write("bad.vyre", kBad);
   EXPECT_EQ(run_vyre({"verify", bad, "--device", "reference"}).exit_code, 3);

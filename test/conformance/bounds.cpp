@@ -333,8 +333,8 @@ std::vector<Case> bounds_cases() {
     for (const Access& access : accesses(type))
       for (const Type index : kIntegers) {
         // Every kind of index meets u32; the others take turns.
-        const size_t turn = (access.name.size() + static_cast<size_t>(type)) % 4;
-        if (type != Type::U32 && index != Type::U32 && index != kIntegers[turn]) continue;
+        const size_t choice = (access.name.size() + static_cast<size_t>(type)) % 4;
+        if (type != Type::U32 && index != Type::U32 && index != kIntegers[choice]) continue;
         cases.push_back(
             {.name = fmt::format("bounds_{}_{}_by_{}", access.name, name_of(type), name_of(index)),
              .text = text_of(access, type, index),
@@ -348,12 +348,12 @@ std::vector<Case> bounds_cases() {
 
 std::vector<Case> checked_cases() {
   std::vector<Case> cases;
-  size_t turn = 0;
+  size_t choice = 0;
   const auto add = [&](const Access& access, Type type, Type index, std::optional<uint64_t> bad) {
     // Good indices but for some lanes; the smallest of them tells.
     std::vector<uint64_t> at(64);
     for (size_t i = 0; i < at.size(); ++i) at[i] = i % kSize;
-    const size_t lane = ++turn * 7 % 64;
+    const size_t lane = ++choice * 7 % 64;
     if (bad) {
       at[lane] = *bad;
       at[63] = *bad;
@@ -370,7 +370,7 @@ std::vector<Case> checked_cases() {
       // These read past an end on purpose, or store to one element from several lanes.
       if (access.name == "store_writeonly") continue;
       const std::vector<uint64_t> bad = {kSize, 0xFFFF'FFFF, kSize + 1, 0x8000'0000, 0xFFFF'FFF0};
-      add(access, type, Type::U32, bad[(turn + access.name.size()) % bad.size()]);
+      add(access, type, Type::U32, bad[(choice + access.name.size()) % bad.size()]);
       if (access.name == "load") add(access, type, Type::U32, {});
       if (type != Type::U32 || access.name != "load") continue;
       for (const Type index : kIntegers)

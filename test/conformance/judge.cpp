@@ -188,7 +188,7 @@ oracle::Options oracle_options(const Case& one, const Prepared& prepared, uint32
   return options;
 }
 
-Result<oracle::Outcome> ask_oracle(const Prepared& prepared, const oracle::Options& options) {
+Result<oracle::Outcome> run_oracle(const Prepared& prepared, const oracle::Options& options) {
   const std::vector<std::span<const std::byte>> inputs(prepared.inputs.begin(),
                                                        prepared.inputs.end());
   return oracle::run(prepared.checked, inputs, options);
@@ -298,7 +298,7 @@ Judgement judge_on(const Case& one, const run::Device& device) {
     return {Verdict::Unsupported, "resident_buffers is false, and a buffer is persistent"};
 
   const auto wanted =
-      ask_oracle(*prepared, oracle_options(one, *prepared, info.capabilities.subgroup_size));
+      run_oracle(*prepared, oracle_options(one, *prepared, info.capabilities.subgroup_size));
   const auto ended = wanted ? std::nullopt : std::optional(wanted.error().code);
   if (ended != one.error)
     return failed(fmt::format("the case is broken: the oracle ends with {}",
@@ -420,7 +420,7 @@ Judgement judge_case(const Case& one) {
     options.schedule = schedule;
     options.seed = 1;
     options.races = !one.racy && schedule == oracle::Schedule::Forward;
-    Result<oracle::Outcome> outcome = ask_oracle(*prepared, options);
+    Result<oracle::Outcome> outcome = run_oracle(*prepared, options);
     if (outcome && !outcome->races.empty())
       return {Verdict::Fail, to_string(outcome->races.front())};
     if (outcome && one.passes_vary) {

@@ -60,8 +60,8 @@ class RandomTest : public testing::Test {
 
 uint64_t programs_for(const Subject& subject) {
   constexpr uint64_t kVariantShare = 8;
-  if (const char* const asked = std::getenv("VYRE_CONFORMANCE_PROGRAMS")) {
-    const uint64_t programs = std::strtoull(asked, nullptr, 10);
+  if (const char* const count = std::getenv("VYRE_CONFORMANCE_PROGRAMS")) {
+    const uint64_t programs = std::strtoull(count, nullptr, 10);
     return subject.open && !subject.every_case ? programs / kVariantShare : programs;
   }
   if (subject.open) return kProgramsOnVariant;

@@ -230,7 +230,7 @@ TEST(Example, Sensors) {
 }
 
 // The handler of the host repairs what is reported; then nothing is broken any more.
-TEST(Example, SensorsAskTheHost) {
+TEST(Example, SensorsCallTheHost) {
   const Example example("sensors");
   const Values in = example.run_inputs();
   std::vector<oracle::TrapReport> seen;

@@ -185,9 +185,9 @@ TEST(Example, Dfa) {
   for (const std::string_view text :
        {"", "*", "/", "/*", "a/*b*/c/**/d/***/e/*/f*/g//*h", "/*/ */ /* // **/ x */ y"})
     more.push_back(Values().set("text", bytes_of(text)));
-  std::string crossing(300, 'x');  // a comment over more than one workgroup
-  crossing.replace(100, 2, "/*").replace(290, 2, "*/");
-  more.push_back(Values().set("text", bytes_of(crossing)));
+  std::string comment(300, 'x');  // a comment over more than one workgroup
+  comment.replace(100, 2, "/*").replace(290, 2, "*/");
+  more.push_back(Values().set("text", bytes_of(comment)));
   expect_example("dfa", dfa, more);
 }
 

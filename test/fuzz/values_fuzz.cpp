@@ -25,7 +25,7 @@ ValueResult read(int form, const ValueSpec& spec, std::span<const std::byte> dat
     case 2: return from_png(spec, "f.png", data);
     case 3: return from_literal(spec, "[" + std::string(text));
     case 4:
-      if (looks_generated(text)) return from_generator(spec, text, {});
+      if (is_generated(text)) return from_generator(spec, text, {});
       break;
     default: break;
   }

@@ -45,7 +45,8 @@ void Maker::statements(uint64_t n) {
 }
 
 // A block that ends with the roles it started with.
-Block Maker::meeting_block(const std::vector<State>& entry, const std::function<void()>& body) {
+Block Maker::synchronising_block(const std::vector<State>& entry,
+                                 const std::function<void()>& body) {
   const Block result = block([&] {
     body();
     restore(entry);
@@ -70,7 +71,7 @@ bool Maker::too_deep(uint32_t repeats) const {
 // ---- uniform loads
 
 std::optional<ExprId> Maker::uniform_load(Scope scope) {
-  if (!can_meet(scope)) return std::nullopt;
+  if (!may_synchronise(scope)) return std::nullopt;
   std::vector<size_t> all;
   for (size_t i = 0; i < mems_.size(); ++i) {
     const Mem& m = mems_[i];
@@ -92,7 +93,8 @@ std::optional<ExprId> Maker::uniform_load(Scope scope) {
                     u32(rnd_.below(group_lanes_))});
   else
     index = any_index(scope == Scope::Grid ? Level::Grid : Level::Workgroup, m.count);
-  if (fn_ != nullptr) (scope == Scope::Grid ? fn_->meets_grid : fn_->meets_workgroup) = true;
+  if (fn_ != nullptr)
+    (scope == Scope::Grid ? fn_->has_grid_barrier : fn_->has_workgroup_barrier) = true;
   loaded_ = widened(m.element);
   return p_.add(UniformLoad{scope, m.memory, index});
 }
@@ -158,11 +160,11 @@ void Maker::if_statement() {
   const ExprId chosen = branch_condition(level, false);
   const std::vector<State> entry = states_;
   const Within flow(flow_, level);
-  const Block then_block = meeting_block(entry, [&] { statements(1 + rnd_.below(4)); });
+  const Block then_block = synchronising_block(entry, [&] { statements(1 + rnd_.below(4)); });
   Block else_block;
   if (rnd_.one_in(2)) {
     const bool chain = rnd_.one_in(4);
-    else_block = meeting_block(entry, [&] {
+    else_block = synchronising_block(entry, [&] {
       if (chain)
         if_statement();
       else
@@ -215,8 +217,8 @@ uint64_t Maker::extreme_range(For& loop, Type type, Level level) {
 
 void Maker::for_statement() {
   static constexpr std::array kTypes = {Type::U32, Type::U32, Type::I32, Type::U64, Type::I64};
-  const uint32_t trips = 1 + static_cast<uint32_t>(rnd_.below(4));
-  if (too_deep(trips)) return let_statement(false);
+  const uint32_t trip_count = 1 + static_cast<uint32_t>(rnd_.below(4));
+  if (too_deep(trip_count)) return let_statement(false);
   Type type = rnd_.pick(kTypes);
   if (!has(type)) type = Type::U32;
   const Level level = level_at_least(flow_);
@@ -231,7 +233,7 @@ void Maker::for_statement() {
     case 1: {
       const bool negative = is_signed(type) && rnd_.one_in(2);
       loop.first = negative ? number(rnd_.below(2), true) : number(0);
-      loop.last = number(trips);
+      loop.last = number(trip_count);
       loop.unroll = rnd_.one_in(3);
       break;
     }
@@ -250,12 +252,12 @@ void Maker::for_statement() {
           all.push_back(visible_[i].id);
       if (!all.empty()) changed = rnd_.pick(all);
       const ExprId limit = changed.valid() ? reference(changed) : expr(type, level, 1);
-      loop.last = p_.add(IntrinsicCall{Intrinsic::Min, {limit, number(trips), {}}});
+      loop.last = p_.add(IntrinsicCall{Intrinsic::Min, {limit, number(trip_count), {}}});
       break;
     }
     default: {
       loop.first = binary({BinaryOp::Rem, expr(type, level, 1), number(2)});
-      loop.last = binary({BinaryOp::Rem, expr(type, level, 1), number(trips + 1)});
+      loop.last = binary({BinaryOp::Rem, expr(type, level, 1), number(trip_count + 1)});
       break;
     }
   }
@@ -267,8 +269,8 @@ void Maker::for_statement() {
   const std::vector<State> entry = states_;
   const Within flow(flow_, level);
   const Within around(loop_, std::optional(Loop{level, entry}));
-  const Within more(multiplier_, multiplier_ * (trips + 1));
-  loop.body = meeting_block(entry, [&] {
+  const Within more(multiplier_, multiplier_ * (trip_count + 1));
+  loop.body = synchronising_block(entry, [&] {
     visible_.push_back({loop.variable, type, level, false, 0});
     if (changed.valid()) emit(Assign{changed, BinaryOp::Add, u32(1)});
     statements(1 + rnd_.below(4));
@@ -279,13 +281,13 @@ void Maker::for_statement() {
 // Every `while` counts, so that it ends; first thing in the body, so that `continue` cannot skip
 // it.
 void Maker::while_statement() {
-  const uint32_t trips = 1 + static_cast<uint32_t>(rnd_.below(4));
-  if (too_deep(trips)) return let_statement(true);
+  const uint32_t trip_count = 1 + static_cast<uint32_t>(rnd_.below(4));
+  if (too_deep(trip_count)) return let_statement(true);
   const Level level = level_at_least(flow_);
   const LocalId counter = new_local(Local::Kind::Var, "c", std::nullopt);
   emit(Let{counter, u32(0)});
   visible_.push_back({counter, Type::U32, level, false, 0});
-  const auto counted = [&] { return binary({BinaryOp::Lt, reference(counter), u32(trips)}); };
+  const auto counted = [&] { return binary({BinaryOp::Lt, reference(counter), u32(trip_count)}); };
   ExprId chosen;
   if (rnd_.one_in(4)) {
     const Within inside(flow_, std::max(flow_, level));
@@ -299,8 +301,8 @@ void Maker::while_statement() {
   const std::vector<State> entry = states_;
   const Within flow(flow_, level);
   const Within around(loop_, std::optional(Loop{level, entry}));
-  const Within more(multiplier_, multiplier_ * (trips + 1));
-  const Block body = meeting_block(entry, [&] {
+  const Within more(multiplier_, multiplier_ * (trip_count + 1));
+  const Block body = synchronising_block(entry, [&] {
     emit(Assign{counter, BinaryOp::Add, u32(1)});
     statements(1 + rnd_.below(4));
   });
@@ -380,7 +382,7 @@ bool Maker::endless_loop_statement() {
     const Within flow(flow_, level);
     const Within around(loop_, std::optional<Loop>());
     const Within more(multiplier_, multiplier_ * 4);
-    const Block body = meeting_block(entry, [&] {
+    const Block body = synchronising_block(entry, [&] {
       const Block leave = block([&] { emit(Return{}); });
       const ExprId limit = binary({BinaryOp::Rem, expr(Type::U32, Level::Lane, 1), u32(3)});
       // A limit that may change from pass to pass: the counter alone ends it.

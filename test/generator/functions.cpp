@@ -132,7 +132,7 @@ void Maker::drop_uncalled() {
 bool Maker::callable(const FnInfo& fn) const {
   if (flow_ > fn.needs) return false;
   if (fn.needs != Level::Lane && no_subgroup_) return false;
-  if (fn.meets_grid && !can_meet(Scope::Grid)) return false;
+  if (fn.has_grid_barrier && !may_synchronise(Scope::Grid)) return false;
   if (fn.traps && !may_end_) return false;
   const auto has_memory = [](const FnInfo::Param& p) { return p.memory.has_value(); };
   if (pure_ && (fn.traps || std::any_of(fn.params.begin(), fn.params.end(), has_memory)))
@@ -185,8 +185,8 @@ std::optional<ExprId> Maker::call(const FnInfo& fn) {
   const Range range = p_.add_args(args);
   cost_ += uint64_t{multiplier_} * fn.cost;
   if (fn_ != nullptr) {
-    fn_->meets_grid = fn_->meets_grid || fn.meets_grid;
-    fn_->meets_workgroup = fn_->meets_workgroup || fn.meets_workgroup;
+    fn_->has_grid_barrier = fn_->has_grid_barrier || fn.has_grid_barrier;
+    fn_->has_workgroup_barrier = fn_->has_workgroup_barrier || fn.has_workgroup_barrier;
     fn_->traps = fn_->traps || fn.traps;
   }
   if (fn.traps) some_ended_ = true;
@@ -195,8 +195,8 @@ std::optional<ExprId> Maker::call(const FnInfo& fn) {
 
 // A barrier after which memories are in the roles that the function needs.
 bool Maker::prepare_call(const FnInfo& fn) {
-  const Scope scope = can_meet(Scope::Grid) ? Scope::Grid : Scope::Workgroup;
-  if (!can_meet(scope)) return false;
+  const Scope scope = may_synchronise(Scope::Grid) ? Scope::Grid : Scope::Workgroup;
+  if (!may_synchronise(scope)) return false;
   emit_barrier(scope);
   std::vector<bool> taken(mems_.size());
   for (const FnInfo::Param& param : fn.params) {

@@ -44,8 +44,8 @@ FnId Maker::storing_function(const Mem& like, Type value_type) {
     default: {
       const LocalId k = new_local(Local::Kind::Var, "k", Type::U32);
       body.push_back(p_.add(Let{k, u32(0)}));
-      const std::array turn = {store(), p_.add(Assign{k, BinaryOp::Add, u32(1)})};
-      const Block block = p_.add_block(turn);
+      const std::array iteration = {store(), p_.add(Assign{k, BinaryOp::Add, u32(1)})};
+      const Block block = p_.add_block(iteration);
       body.push_back(p_.add(While{binary({BinaryOp::Lt, reference(k), reference(times)}), block}));
       break;
     }

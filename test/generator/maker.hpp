@@ -78,8 +78,8 @@ struct FnInfo {
   std::optional<Type> result;
   Level result_level = Level::Lane;
   Level needs = Level::Lane;  // flow in which it may be called
-  bool meets_grid = false;
-  bool meets_workgroup = false;
+  bool has_grid_barrier = false;
+  bool has_workgroup_barrier = false;
   bool traps = false;
   uint32_t cost = 0;
 };
@@ -111,7 +111,7 @@ class Maker {
   void reroll(Scope scope);
   void emit_barrier(Scope scope);
   void restore(const std::vector<State>& entry);
-  [[nodiscard]] bool can_meet(Scope scope) const;
+  [[nodiscard]] bool may_synchronise(Scope scope) const;
   [[nodiscard]] bool may_load(size_t mem) const;
   [[nodiscard]] bool owned(size_t mem) const;
   ExprId own_index(size_t mem);
@@ -171,7 +171,7 @@ class Maker {
   // ---- control.cpp
   void statements(uint64_t n);
   ir::Block block(const std::function<void()>& body);
-  ir::Block meeting_block(const std::vector<State>& entry, const std::function<void()>& body);
+  ir::Block synchronising_block(const std::vector<State>& entry, const std::function<void()>& body);
   [[nodiscard]] bool too_deep(uint32_t repeats) const;
   Level level_at_least(Level flow);
   void if_statement();

@@ -46,7 +46,7 @@ void Maker::converging_update(size_t mem) {
 
 bool Maker::fixpoint_statement() {
   const uint32_t passes = 1 + static_cast<uint32_t>(rnd_.below(5));
-  if (!options_.fixpoints || !can_meet(Scope::Grid) || too_deep(passes)) return false;
+  if (!options_.fixpoints || !may_synchronise(Scope::Grid) || too_deep(passes)) return false;
   // Bits of a NaN do not decide how often the body runs: no floats in the list.
   std::vector<size_t> all;
   for (size_t i = 0; i < mems_.size(); ++i)
@@ -75,7 +75,7 @@ bool Maker::fixpoint_statement() {
     }
   }
   fix.buffers = p_.add_memories(memories);
-  if (fn_ != nullptr) fn_->meets_grid = true;
+  if (fn_ != nullptr) fn_->has_grid_barrier = true;
   reroll(Scope::Grid);
   for (int tries = 0; tries < 4 && !owned(listed[0]); ++tries)
     states_[listed[0]] = any_state(mems_[listed[0]], Scope::Grid, states_[listed[0]]);
@@ -138,8 +138,8 @@ void Maker::resume_at(uint16_t tag, size_t visible_before) {
 }
 
 bool Maker::trap_statement() {
-  if (!options_.traps || !can_meet(Scope::Grid) || !may_end_ || too_deep(2)) return false;
-  if (fn_ != nullptr) fn_->meets_grid = true;
+  if (!options_.traps || !may_synchronise(Scope::Grid) || !may_end_ || too_deep(2)) return false;
+  if (fn_ != nullptr) fn_->has_grid_barrier = true;
   const size_t before = visible_.size();
   const Within frozen(frozen_, before);
   const Within around(loop_, std::optional<Loop>());
@@ -210,7 +210,7 @@ void Maker::main_program() {
         case 0: fixpoint_statement(); break;
         case 1: collective_statement(); break;
         case 2:
-          if (can_meet(Scope::Grid)) emit_barrier(Scope::Grid);
+          if (may_synchronise(Scope::Grid)) emit_barrier(Scope::Grid);
           break;
         default: items_.push_back(region(2 + rnd_.below(6), false)); break;
       }

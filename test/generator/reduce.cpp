@@ -32,7 +32,7 @@ class Reducer {
       better = false;
       better |= remove_statements();
       better |= unwrap_statements();
-      better |= remove_together();
+      better |= remove_pair();
       better |= keep_effects();
       better |= shorten_lists();
       better |= remove_unused();
@@ -92,7 +92,7 @@ class Reducer {
 
   // Statements that only stand together: all of a tag, and any two of a short list (a declaration
   // and its use).
-  bool remove_together() {
+  bool remove_pair() {
     bool better = false;
     std::vector<uint32_t> tags;
     const auto tag_of = [](const Stmt& st) -> std::optional<uint32_t> {

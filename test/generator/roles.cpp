@@ -79,7 +79,7 @@ void Maker::reroll(Scope scope) {
     if (!rnd_.one_in(3)) states_[i] = any_state(mems_[i], scope, states_[i]);
 }
 
-bool Maker::can_meet(Scope scope) const {
+bool Maker::may_synchronise(Scope scope) const {
   switch (scope) {
     case Scope::Subgroup: return options_.subgroups && flow_ <= Level::Subgroup;
     case Scope::Workgroup: return options_.workgroup_barriers && flow_ <= Level::Workgroup;
@@ -91,8 +91,8 @@ bool Maker::can_meet(Scope scope) const {
 void Maker::emit_barrier(Scope scope) {
   emit(Barrier{scope});
   if (fn_ != nullptr) {
-    fn_->meets_grid = fn_->meets_grid || scope == Scope::Grid;
-    fn_->meets_workgroup = fn_->meets_workgroup || scope == Scope::Workgroup;
+    fn_->has_grid_barrier = fn_->has_grid_barrier || scope == Scope::Grid;
+    fn_->has_workgroup_barrier = fn_->has_workgroup_barrier || scope == Scope::Workgroup;
   }
   reroll(scope);
 }
@@ -106,7 +106,8 @@ void Maker::restore(const std::vector<State>& entry) {
   if (!needed) return;
   Scope scope = *needed;
   const auto wider = [&] { return scope == Scope::Subgroup ? Scope::Workgroup : Scope::Grid; };
-  if (!can_meet(scope) || (rnd_.one_in(4) && scope != Scope::Grid && can_meet(wider())))
+  if (!may_synchronise(scope) ||
+      (rnd_.one_in(4) && scope != Scope::Grid && may_synchronise(wider())))
     scope = wider();
   emit_barrier(scope);
   states_ = entry;

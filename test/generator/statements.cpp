@@ -209,7 +209,7 @@ bool Maker::ticket_statement() {
 // by a barrier.
 bool Maker::last_arriver_statement() {
   if (!arrivals_.valid() || in_fn_ || some_ended_ || flow_ != Level::Grid || multiplier_ != 1 ||
-      !ordered_ || !can_meet(Scope::Grid))
+      !ordered_ || !may_synchronise(Scope::Grid))
     return false;
   std::vector<size_t> all;
   for (size_t i = 0; i < mems_.size(); ++i)
@@ -278,7 +278,7 @@ bool Maker::observe_statement() {
 // ---- collectives and copies
 
 bool Maker::collective_statement() {
-  if (!options_.collectives || !can_meet(Scope::Grid) || in_fn_) return false;
+  if (!options_.collectives || !may_synchronise(Scope::Grid) || in_fn_) return false;
   // A collective takes part when every lane has ended; whether it is reached at all must then be
   // known without a lane to ask.
   if (depth_ > 1 && !calm_) return false;
@@ -308,7 +308,7 @@ bool Maker::collective_statement() {
 
 // A copy, statements that keep away from it, the wait.
 bool Maker::async_statement() {
-  if (!options_.async || !can_meet(Scope::Workgroup) || copying_ || depth_ > 4) return false;
+  if (!options_.async || !may_synchronise(Scope::Workgroup) || copying_ || depth_ > 4) return false;
   std::vector<std::pair<size_t, size_t>> pairs;
   const auto fits = [&](size_t i) {  // the elements of the workgroup, or shared memory
     return mems_[i].shared || (mems_[i].writable && (states_[i].role == Role::Group ||
@@ -325,7 +325,7 @@ bool Maker::async_statement() {
   const auto [d, s] = rnd_.pick(pairs);
   const std::vector<State> before = states_;
   emit(Barrier{Scope::Workgroup});
-  if (fn_ != nullptr) fn_->meets_workgroup = true;
+  if (fn_ != nullptr) fn_->has_workgroup_barrier = true;
 
   const uint16_t tag = next_tag_++;
   AsyncCopy copy;
@@ -403,7 +403,7 @@ bool Maker::try_statement(uint64_t pick) {
     case 25:
     case 26: {
       const Scope scope = static_cast<Scope>(rnd_.below(3));
-      if (!can_meet(scope)) return false;
+      if (!may_synchronise(scope)) return false;
       emit_barrier(scope);
       return true;
     }
@@ -427,7 +427,7 @@ void Maker::statement() {
   if (loop_ && loop_->level != Level::Lane && rnd_.one_in(6) && jump_statement()) return;
   if (loop_ && rnd_.one_in(6)) {
     const Scope scope = rnd_.one_in(2) ? Scope::Grid : Scope::Workgroup;
-    if (can_meet(scope)) return emit_barrier(scope);
+    if (may_synchronise(scope)) return emit_barrier(scope);
   }
   if (trap_rich_ && rnd_.one_in(5) && (rnd_.one_in(3) ? return_statement() : trap_statement()))
     return;

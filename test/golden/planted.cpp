@@ -170,7 +170,7 @@ Diagnostics another_version() {
     std::vector<std::byte> altered = bytes;
     altered[i] = std::byte{0xEE};
     const Diagnostics found = diagnostics_of(decode(altered));
-    if (ir::looks_encoded(altered) && found.list().size() == 1 &&
+    if (ir::is_encoded(altered) && found.list().size() == 1 &&
         found.list().front().code == Code::NotAProgramFile)
       return found;
   }

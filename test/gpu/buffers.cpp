@@ -17,7 +17,7 @@ struct Counted {
   uint32_t times = 0;
 };
 
-void run_on_many(Soak& soak, std::string_view meet, uint32_t times) {
+void run_on_many(Soak& soak, std::string_view barrier, uint32_t times) {
   const Pipeline pipeline = compile(soak.device, fmt::format(R"(program count {{
   workgroup 256;
   inout d : u32[];
@@ -28,7 +28,7 @@ void run_on_many(Soak& soak, std::string_view meet, uint32_t times) {
   found[i] = y;
 }}
 )",
-                                                             meet));
+                                                             barrier));
   std::vector<Counted> all(kBuffers);
   for (uint32_t i = 0; i < kBuffers; ++i) {
     // Some share a length, and with it a form of the work; others do not.
@@ -71,7 +71,8 @@ void run_on_many(Soak& soak, std::string_view meet, uint32_t times) {
 
 void check_other_buffers(Soak& soak) {
   const uint32_t times = soak.times(20'000, 60);
-  for (const std::string_view meet : {"", "  barrier grid;\n"}) run_on_many(soak, meet, times);
+  for (const std::string_view barrier : {"", "  barrier grid;\n"})
+    run_on_many(soak, barrier, times);
   soak.note = fmt::format("{} dispatches with and without a barrier", times);
 }
 

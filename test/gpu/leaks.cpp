@@ -68,7 +68,7 @@ Words contents(const Device& device, const Buffer& buffer) {
 }
 
 // Buffers of many sizes, as they are handed out.
-void look_at_fresh(const Device& device, uint64_t most, const std::string& where) {
+void check_fresh(const Device& device, uint64_t most, const std::string& where) {
   std::vector<Buffer> held;
   for (uint64_t bytes = 4096; bytes <= most; bytes *= 4)
     for (const device::Contents wanted :
@@ -114,7 +114,7 @@ void check_leaks(Soak& soak) {
   const Sizes sizes = sizes_of(soak.smoke);
   const Device other =
       must(Device::open(soak.device.info().id, {.cache_directory = {}}), "a second handle");
-  uint32_t looks = 0;
+  uint32_t programs = 0;
   const uint32_t rounds = soak.times(6, 1);
   for (uint32_t round = 0; round < rounds; ++round) {
     for (const char* const body : kReaders) {
@@ -127,23 +127,23 @@ void check_leaks(Soak& soak) {
       const Words words = to_vector<uint32_t>(result.outputs[0]);
       hold(std::ranges::all_of(words, [](uint32_t word) { return word == 0; }),
            std::string("not zeros: ") + body);
-      ++looks;
+      ++programs;
     }
     mark_buffers(other, sizes.most);
-    look_at_fresh(soak.device, sizes.most, "after another handle");
+    check_fresh(soak.device, sizes.most, "after another handle");
   }
   if (!soak.smoke)
     for (uint32_t round = 0; round < 2; ++round) {
       const auto [code, text] = run_child(soak.device.info().id, "marks");
       hold(code == 8, "the process that leaves marks: " + text);
-      look_at_fresh(soak.device, sizes.most, "after another process");
+      check_fresh(soak.device, sizes.most, "after another process");
       for (const char* const body : kReaders) {
         const Pipeline pipeline = compile(soak.device, sized(reader(body), sizes.lanes));
         expect_no_mark(to_vector<uint32_t>(must(pipeline.dispatch({}), body).outputs[0]), body);
-        ++looks;
+        ++programs;
       }
     }
-  soak.note = fmt::format("{} programs", looks);
+  soak.note = fmt::format("{} programs", programs);
 }
 
 }  // namespace vyre::soak

@@ -145,7 +145,7 @@ Pipeline compile(const Device& device, const std::string& text) {
 
 Rounds::Rounds(const Device& device, Form form, Extra extra)
     : pipeline_(compile(device, program(form, extra))),
-      together_(device.info().capabilities.cooperative_grid_barrier) {}
+      cooperative_(device.info().capabilities.cooperative_grid_barrier) {}
 
 Result<Report> Rounds::run(const Run& run, const DispatchConfig& over) const {
   auto pending = start(run, over);
@@ -159,7 +159,7 @@ Result<Report> Rounds::run(const Run& run, const DispatchConfig& over) const {
 Result<Pending> Rounds::start(const Run& run, const DispatchConfig& over) const {
   DispatchConfig config = over;
   config.grid = check::Axes{run.grid, 1, 1};
-  if (together_) config.cooperative = Cooperative::Require;
+  if (cooperative_) config.cooperative = Cooperative::Require;
   if (!config.timeout) config.timeout = kHangs;
   const Inputs inputs(run);
   return pipeline_.dispatch_async({.inputs = inputs.arguments}, config);
@@ -178,7 +178,7 @@ void Rounds::judge(const Run& run, const Outputs& outputs) {
 }
 
 uint32_t Rounds::most_resident(const Soak& soak) const {
-  if (soak.smoke || !together_) return 5;
+  if (soak.smoke || !cooperative_) return 5;
   uint32_t fits = 1;
   for (uint32_t step = 1U << 15; step != 0; step /= 2) {
     auto ran = run({.grid = fits + step});

@@ -66,13 +66,13 @@ void check_repeats(Soak& soak) {
 void check_resident_repeats(Soak& soak) {
   constexpr uint32_t kCount = 132 * 256;
   const uint32_t times = soak.times(5000, 20);
-  for (const std::string_view meet : {"", "  barrier grid;\n"}) {
+  for (const std::string_view barrier : {"", "  barrier grid;\n"}) {
     const Pipeline pipeline =
         compile(soak.device,
                 fmt::format("program sums {{\n  workgroup 256;\n  in x : u32[];\n  inout sum : "
                             "u32[];\n  let i = gid.x;\n  let y = sum[i];\n{}  sum[i] = y + "
                             "x[i];\n}}\n",
-                            meet));
+                            barrier));
     Words x(kCount);
     for (uint32_t i = 0; i < kCount; ++i) x[i] = i * 3 + 1;
     const Words zeros(kCount);

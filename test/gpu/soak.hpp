@@ -90,7 +90,7 @@ class Rounds {
 
  private:
   Pipeline pipeline_;
-  bool together_ = false;  // the device has such a barrier, so it has to be used
+  bool cooperative_ = false;  // the device has such a barrier, so it has to be used
 };
 
 // ---- the checks, by what they are about

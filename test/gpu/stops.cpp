@@ -72,13 +72,13 @@ void check_cancel(Soak& soak) {
     Rounds::Run run;
     const Rounds& program = endless.choose(run);
     const microseconds delay(soak.up_to(20'000));
-    Clock::time_point told;
+    Clock::time_point stopped;
     Result<Report> ran = Report{};
     if (i % 2 == 0) {
       std::atomic<bool> flag = false;
       std::jthread other([&] {
         std::this_thread::sleep_for(delay);
-        told = Clock::now();
+        stopped = Clock::now();
         flag = true;
       });
       ran = program.run(run, {.cancel = &flag});
@@ -86,7 +86,7 @@ void check_cancel(Soak& soak) {
     } else {
       Pending pending = must(program.start(run), "starting");
       std::this_thread::sleep_for(delay);
-      told = Clock::now();
+      stopped = Clock::now();
       pending.cancel();
       auto result = pending.wait();
       if (result)
@@ -94,7 +94,7 @@ void check_cancel(Soak& soak) {
       else
         ran = std::unexpected(result.error());
     }
-    const double took = ms_since(told);
+    const double took = ms_since(stopped);
     expect_timeout(ran, "a cancelled dispatch");
     worst = std::max(worst, took);
     endless.again();
@@ -103,7 +103,7 @@ void check_cancel(Soak& soak) {
   soak.note = fmt::format("{} dispatches, longest {:.2f} ms", trials, worst);
 }
 
-// Whichever comes first, the end or the flag: both are told as they are.
+// Whichever comes first, the end or the flag: both are reported as they are.
 void check_cancel_near_the_end(Soak& soak) {
   const uint32_t trials = soak.times(600, 8);
   uint32_t ended = 0;

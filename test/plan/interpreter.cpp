@@ -539,7 +539,7 @@ class GridRun {
     const check::Launch launch = launch_of(launch_, program, memory);
     const Result<void> done = options_.workgroup_phases ? run_phases(index, launch, memory)
                               : segment.workgroups_per_block != 0
-                                  ? run_folded(index, launch, memory)
+                                  ? run_persistent(index, launch, memory)
                               : plan_.route == Route::Persistent
                                   ? run_blocks(index, launch, memory)
                                   : run_slice(index, launch, memory, 0, launch_.workgroups());
@@ -608,7 +608,7 @@ class GridRun {
   }
 
   // All resident blocks at once, each of which takes turns at its workgroups by itself.
-  Result<void> run_folded(uint32_t index, check::Launch launch, std::vector<Bytes>& memory) {
+  Result<void> run_persistent(uint32_t index, check::Launch launch, std::vector<Bytes>& memory) {
     const Segment& segment = plan_.segments[index];
     const uint64_t resident =
         segment.unrolled_iterations == 0 ? options_.resident_blocks : ~uint64_t{0};

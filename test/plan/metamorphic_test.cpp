@@ -90,23 +90,23 @@ void expect_same(Case& original, const check::CheckedProgram& variant,
     options.grid = size->grid;
     options.workgroup = size->workgroup;
   }
-  const auto told = [&] {
+  const auto details = [&] {
     return original.name + "\n" + text::print(original.checked.program) + "// ---- changed to\n" +
            text::print(variant.program);
   };
   options.schedule = kSchedules[original.random() % kSchedules.size()];
   options.seed = original.random();
   const Ran source = run_source(variant, original.inputs, options);
-  ASSERT_EQ(difference_of(original.checked.program, expected, source), "") << told();
+  ASSERT_EQ(difference_of(original.checked.program, expected, source), "") << details();
   for (const Way& way : kWays) {
     const auto plan =
         plan::make_plan(variant, {.variant = {.route = way.route}, .workgroup = options.workgroup});
-    ASSERT_TRUE(plan.has_value()) << to_string(plan.error()) << told();
+    ASSERT_TRUE(plan.has_value()) << to_string(plan.error()) << details();
     options.workgroup_phases = way.workgroup_phases;
     const Ran ran = interpret(variant, *plan, original.inputs, options);
     ASSERT_EQ(difference_of(original.checked.program, expected, ran), "")
         << plan::name_of(way.route) << (way.workgroup_phases ? " with workgroup phases\n" : "\n")
-        << told();
+        << details();
   }
 }
 

@@ -19,7 +19,7 @@ bool overwrites(const check::CheckedProgram& checked, const generator::Generated
   return check::overwritten(checked, *launch, {{inputs[0], inputs[1], inputs[2], {}}}).back();
 }
 
-TEST(RandomStores, NobodyCanTellWhatWasThere) {
+TEST(RandomStores, EarlierContentsAreUnobservable) {
   std::vector<Way> ways = driver_ways();
   std::erase_if(ways, [](const Way& way) { return way.route == plan::Route::Host; });
   int overwritten = 0;

@@ -99,7 +99,7 @@ struct Spot {
   size_t at = 0;
 };
 
-// Places between statements of the main body that all lanes of the grid reach together as far as
+// Places between statements of the main body that all lanes of the grid reach converged as far as
 // one can tell without the checker, and where no copy is under way.
 class BarrierSpots {
  public:
@@ -111,10 +111,10 @@ class BarrierSpots {
  private:
   void list(Block block, Place place) {
     const auto items = p_.items(block);
-    bool together = true;
+    bool converged = true;
     for (size_t at = 0; at < items.size(); ++at) {
-      together = source_.flow_levels[items[at].index()] == check::Level::Grid;
-      if (together && copies_.empty()) spots.push_back({place, at});
+      converged = source_.flow_levels[items[at].index()] == check::Level::Grid;
+      if (converged && copies_.empty()) spots.push_back({place, at});
       if (const auto* copy = std::get_if<AsyncCopy>(&p_[items[at]])) copies_.insert(copy->tag);
       if (const auto* wait = std::get_if<Wait>(&p_[items[at]])) copies_.erase(wait->tag);
       int which = 0;
@@ -122,7 +122,7 @@ class BarrierSpots {
         list(inner, {Place::Kind::Stmt, items[at].value, which++});
       });
     }
-    if (together && copies_.empty()) spots.push_back({place, items.size()});
+    if (converged && copies_.empty()) spots.push_back({place, items.size()});
   }
 
   const CheckedProgram& source_;

@@ -49,7 +49,7 @@ void check_bytes(uint64_t seed, const Program& program) {
   const std::vector<std::byte> bytes = encode(program);
   const Result<Program> decoded = decode(bytes);
   if (!decoded) RC_FAIL(shown(seed, text::print(program)) + to_string(decoded.error()));
-  RC_ASSERT(looks_encoded(bytes));
+  RC_ASSERT(is_encoded(bytes));
   if (!(*decoded == program) || encode(*decoded) != bytes)
     RC_FAIL(shown(seed, text::print(program)) + "is decoded as\n" + text::print(*decoded));
 }

@@ -15,7 +15,7 @@
 
 namespace vyre::backend {
 
-// So many consecutive lanes of a workgroup are one vector of the compiled code.
+// Number of consecutive lanes of a workgroup that are one vector of the compiled code.
 inline constexpr uint32_t kCpuSubgroupSize = 32;
 
 // Which code programs get. All but the first are for tests: the shapes that processors of the other
@@ -41,7 +41,7 @@ device::BackendInfo cpu_info(const CpuOptions& options = {});
 const char* why_no_cpu();
 
 // Unavailable on a processor that there is no code for. Work is done when submit returns; what goes
-// wrong in it is told by wait.
+// wrong in it is reported by wait.
 Result<std::shared_ptr<device::Backend>> open_cpu(CpuOptions options = {});
 
 }  // namespace vyre::backend

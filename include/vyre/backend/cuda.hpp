@@ -24,7 +24,7 @@ struct CudaDevice {
 std::vector<CudaDevice> cuda_devices();
 
 // Unavailable for a GPU that is not there or not usable. Work goes on after submit returns, one
-// stream per queue; what goes wrong in it is told by wait.
+// stream per queue; what goes wrong in it is reported by wait.
 Result<std::shared_ptr<device::Backend>> open_cuda(uint32_t index = 0);
 
 }  // namespace vyre::backend

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that runs nothing: it keeps memory, writes down what it is asked to do, calls a function
-// instead of a kernel, and fails where a test wants it to. The smallest complete backend, and so
+// A device that runs nothing: it keeps memory, records its submissions, calls a function
+// instead of a kernel, and fails where a test requires it. The smallest complete backend, and so
 // the one to start from when writing another (docs/adding-a-backend.md).
 #pragma once
 
@@ -32,7 +32,7 @@ device::BackendInfo null_info();
 
 struct NullOptions {
   device::BackendInfo info = null_info();
-  uint64_t resident_groups = ~uint64_t{0};  // told for every entry, unless a function tells it
+  uint64_t resident_groups = ~uint64_t{0};  // for every entry, unless a function says otherwise
   std::function<uint64_t(const device::Entry&)> resident_of = {};
   uint64_t memory_limit = uint64_t{4} << 30;
   // What new memory holds that need not be zeros; nothing: zeros, or what its owner left.
@@ -73,8 +73,8 @@ inline constexpr int kNullCallKinds = 14;
 std::string_view name_of(NullCall::Kind kind);
 
 // Handles are 1, 2, 3 and so on, for memory and code alike, and never used again. Work is done
-// when submit returns, or, with async_compute, not before somebody waits for it or for what was
-// submitted later; what goes wrong in it is told by wait.
+// when submit returns, or, with async_compute, not before a wait for it or for what was
+// submitted later; what goes wrong in it is reported by wait.
 class NullBackend : public device::Backend {
  public:
   explicit NullBackend(NullOptions options = {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference interpreter as a device. It defines what programs mean and is slow; nobody gets it
-// without asking for it by name. What it can do is an option, so that every route of the driver can
-// be run, and compared, without hardware.
+// The reference interpreter as a device. It defines what programs mean and is slow; no caller gets
+// it without asking for it by name. What it can do is an option, so that every route of the driver
+// can be run, and compared, without hardware.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ std::span<const ReferenceOptions> reference_devices();
 device::BackendInfo reference_info(const ReferenceOptions& options = {});
 
 // InvalidArgument for a subgroup size that there is not. Work is done when submit returns; what
-// goes wrong in it is told by wait.
+// goes wrong in it is reported by wait.
 Result<std::shared_ptr<device::Backend>> open_reference(ReferenceOptions options = {});
 
 }  // namespace vyre::backend

@@ -8,7 +8,7 @@
 
 namespace vyre {
 
-// What trap() told: sorted by lane wherever there are several.
+// What trap() reported: sorted by lane wherever there are several.
 struct TrapReport {
   uint16_t tag = 0;
   uint32_t value = 0;

@@ -132,7 +132,7 @@ class TraceSpan {
   TraceSpan& operator=(const TraceSpan&) = delete;
   ~TraceSpan() { end(); }
 
-  // Whether anybody will see it: false without a trace and after the end. For arguments that cost
+  // Whether it is recorded: false without a trace and after the end. For arguments that cost
   // something to make.
   [[nodiscard]] explicit operator bool() const { return open_ != nullptr; }
 

@@ -46,7 +46,7 @@ Result<Launch> resolve_launch(const CheckedProgram& checked, const LaunchRequest
 std::span<const std::byte> returned_bytes(const CheckedProgram& checked, ir::BufferId buffer,
                                           std::span<const std::byte> contents);
 
-// The same as an offset and a length, for a buffer of so many bytes.
+// The same as an offset and a length, for a buffer of `bytes` bytes.
 struct ByteRange {
   uint64_t offset = 0;
   uint64_t bytes = 0;

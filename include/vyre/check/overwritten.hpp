@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which outputs need not begin as zeros, because nobody could tell: the program stores every
-// element before anybody can read it. A question about one launch, since what the lanes reach
+// Which outputs need not begin as zeros, because it is unobservable: the program stores every
+// element before it can be read. A question about one launch, since what the lanes reach
 // depends on the grid, on lengths and on uniforms.
 #pragma once
 

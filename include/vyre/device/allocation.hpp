@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of a device when memory is: how much, for whom, and what it may hold.
+// A request for memory of a device: how much, for whom, and what it may hold.
 //
 // Memory that one owner frees and another one gets never shows what it held. An owner is a pipeline
 // (its arenas) or a device handle (the buffers of its caller); what it freed itself it may get back
@@ -31,7 +31,7 @@ uint64_t new_owner();
 struct Allocation {
   uint64_t bytes = 0;
   Memory kind = Memory::Device;
-  uint64_t owner = 0;  // 0: nobody, who never gets anything back
+  uint64_t owner = 0;  // 0: no owner, which never gets anything back
   Contents contents = Contents::Uninitialised;
   // The caller writes all of it before anyone can read it, so nothing has to be cleared.
   bool overwritten = false;

@@ -42,7 +42,7 @@ struct Entry {
   Axes workgroup = {1, 1, 1};               // lanes
   bool barriers_inside = false;             // over the grid: all workgroups have to run at once
   // A source as it is, with the grid barriers, fixpoints, resumes and collectives that it may have.
-  // No plan looks after it: what stops it is the error of its submission.
+  // It has no plan: what stops it is the error of its submission.
   bool whole = false;
   // A lane may end at a trap, also in a submission that is not checked.
   bool can_trap = false;
@@ -67,7 +67,7 @@ struct Artifact {
   Digest key = {};
   // Format::Program, by entry: what an interpreter runs. It stays in this process.
   std::vector<std::shared_ptr<const InterpretedProgram>> programs = {};
-  // Compiled code: the backend knows no positions of sources and asks here. May be empty; may be
+  // Compiled code: the backend knows no positions of sources and calls this. May be empty; may be
   // called as long as the code is loaded.
   StopExplainer explain = {};
 };

@@ -55,7 +55,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
   [[nodiscard]] uint64_t instance() const { return instance_; }
   [[nodiscard]] uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  // DeviceOutOfMemory, LimitExceeded. Holds what is asked for and never another owner's bytes. 0
+  // DeviceOutOfMemory, LimitExceeded. Holds what is requested and never another owner's bytes. 0
   // bytes are fine.
   Result<Buffer> allocate(const Allocation& wanted);
   Result<Buffer> allocate(uint64_t bytes, Memory kind = Memory::Device);
@@ -77,8 +77,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
   // A lost device stays lost until recover(); every call gives the error of the loss.
   [[nodiscard]] bool is_lost() const { return lost_.load(std::memory_order_acquire); }
   [[nodiscard]] Result<void> check_usable() const;
-  // Where the loss was noticed, told once, by the thread that did. Others wait for it, a moment at
-  // most, so that everybody gets the same error.
+  // Where the loss was noticed, reported once, by the thread that did. Others wait for it, a moment
+  // at most, so that everybody gets the same error.
   void describe_loss(const std::vector<std::string>& context);
   // Starts the device anew. Buffers and loaded artifacts from before are stale.
   Result<void> recover();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a device can do (Capabilities) and how it is built (DeviceProfile), as plain values that a
-// backend fills in. What nobody fills in promises the least, so a forgotten field costs speed,
-// never correctness. Core code decides by these facts alone and never asks for a backend's name.
+// backend fills in. A field left out allows the least, so a forgotten field costs speed, never
+// correctness. Core code decides by these facts alone and never reads a backend's name.
 #pragma once
 
 #include <array>

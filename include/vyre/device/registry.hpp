@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which backends there are, what devices they see, and which one is taken when nobody names one.
+// Which backends there are, what devices they see, and which one is taken when none is named.
 // The choice is made from facts alone and is written down, so that it can be explained and tested.
 #pragma once
 

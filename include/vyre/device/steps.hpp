@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver asks of a device: a Submission is a list of steps over device memory, done in
+// What the driver requests of a device: a Submission is a list of steps over device memory, done in
 // order. Steps are plain values; loops and branches say how many of the following steps belong to
 // them, so a list can be recorded once and run again.
 #pragma once
@@ -83,7 +83,7 @@ struct Transfer {
   Region device;
   std::byte* host = nullptr;
 };
-// Ends the submission here, successfully, if the word compares as asked.
+// Ends the submission here, successfully, if the comparison with the word holds.
 struct Exit {
   Word word;
   bool if_equal = true;  // false: if it differs
@@ -119,7 +119,7 @@ using Step =
 using Deadline = std::chrono::steady_clock::time_point;
 inline constexpr Deadline kNoDeadline = Deadline::max();
 
-// Where a whole program (Capabilities::whole_programs) turns when it needs the host.
+// What a whole program (Capabilities::whole_programs) calls when it needs the host.
 class HostServices {
  public:
   virtual ~HostServices() = default;
@@ -145,7 +145,7 @@ struct Submission {
   uint64_t replay_key = 0;
   HostServices* host = nullptr;
   Deadline deadline = kNoDeadline;            // the work stops soon after it, with Timeout
-  const std::atomic<bool>* cancel = nullptr;  // likewise, when somebody sets it
+  const std::atomic<bool>* cancel = nullptr;  // likewise, once it is set
   // Where the backend writes which step failed, if it knows; valid until the ticket is waited for.
   uint32_t* failed_step = nullptr;
 };

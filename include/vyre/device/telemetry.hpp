@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a device instance did, counted: each open device has one Telemetry, every public path adds
-// to it, and anybody may take a snapshot at any time. Counters stop at 2^64-1 rather than start
+// to it, and any thread may take a snapshot at any time. Counters stop at 2^64-1 rather than start
 // again.
 #pragma once
 
@@ -115,7 +115,7 @@ class Telemetry {
   void add(TelemetryField field, uint64_t amount = 1) noexcept {
     std::atomic<uint64_t>& at = place_of(field);
     const uint64_t old = at.fetch_add(amount, std::memory_order_relaxed);
-    // Full is full: whoever passes the end puts it back there.
+    // Full is full: the thread that passes the end puts it back there.
     if (saturating_add(old, amount) == kFull) [[unlikely]]
       at.store(kFull, std::memory_order_relaxed);
   }

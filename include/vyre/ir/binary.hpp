@@ -23,7 +23,7 @@ std::vector<std::byte> encode(const Program& program);
 // are used only in their block.
 Result<Program> decode(std::span<const std::byte> bytes);
 // True if the bytes start like an encoded program (so that a tool can tell bytes from text).
-bool looks_encoded(std::span<const std::byte> bytes);
+bool is_encoded(std::span<const std::byte> bytes);
 // Of the canonical bytes.
 Digest digest_of(const Program& program);
 

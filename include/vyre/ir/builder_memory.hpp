@@ -10,7 +10,7 @@
 
 namespace vyre::build {
 
-// A name as the caller writes it, with the place where it stands. An empty name asks for a
+// A name as the caller writes it, with the place where it stands. An empty name requests a
 // generated one.
 class Name {
  public:

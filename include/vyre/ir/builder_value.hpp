@@ -115,7 +115,7 @@ class Value {
 class Var;
 class Element;
 
-// A Value together with the place of its use. Functions and operators take it so that each node
+// A Value and the place of its use. Functions and operators take it so that each node
 // knows its line.
 class Operand {
  public:

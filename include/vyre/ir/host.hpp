@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a running program and its host tell each other: traps that lanes report, the handler that
+// What a running program and its host exchange: traps that lanes report, the handler that
 // answers them at a resume, and how often a fixpoint was passed.
 #pragma once
 

@@ -11,7 +11,7 @@
 //   a, b) always evaluates both values. Statements run in source order. The bounds of a `for` and
 //   the maximum of a `fixpoint` are evaluated once, before the first pass.
 //
-// Lanes that ended. A `return` outside functions or a trap nobody resumes ends the lane for the
+// Lanes that ended. A `return` outside functions or a trap without a resume ends the lane for the
 // rest of the program:
 //   it takes part in nothing more and no barrier waits for it. Barriers count only lanes that are
 //   live.
@@ -91,7 +91,7 @@ inline constexpr uint32_t kMaxBindings = 64;
 inline constexpr uint32_t kMaxArrayElements = 256;
 inline constexpr uint32_t kMaxUniformBytes = 65'536;
 inline constexpr uint32_t kMaxTag = 65'535;
-// Expressions and statements of one program together, as written: keeps the memory of a hostile
+// Expressions and statements of one program in all, as written: keeps the memory of a hostile
 // program in bounds.
 inline constexpr size_t kMaxNodes = size_t{1} << 21;
 

@@ -36,7 +36,7 @@ using vyre::FixpointReport;
 using vyre::HandlerBuffers;
 using vyre::TrapReport;
 
-// What ends a dispatch when nobody resumes a trap, and when a fixpoint is asked for 0 passes.
+// What ends a dispatch when a trap is not resumed, and when a fixpoint has at most 0 passes.
 Error trapped_error(const TrapReport& report);
 Error zero_passes_error(uint32_t lane, Position at);
 // What ends it in checked mode. The index as text: it may be a number of any integer type.
@@ -55,7 +55,7 @@ struct Options {
   uint64_t seed = 0;            // of Schedule::Random
   uint32_t subgroup_size = 32;  // 1, 4, 8, 16 or 32
   bool checked = false;         // an access out of bounds is an error
-  bool races = false;           // look for data races; slower
+  bool races = false;           // detect data races; slower
   uint32_t iterations = 1;  // repeat the whole program until nothing changes, at most this often
   std::optional<check::Axes> grid = {};
   std::optional<check::Axes> workgroup = {};

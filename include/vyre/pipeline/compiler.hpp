@@ -111,7 +111,7 @@ class Compiler {
     std::shared_ptr<const Variant> variant;
     CacheHit hit = CacheHit::Unknown;
   };
-  // Several threads that ask for one key at once compile it once. What stops the caller's thread
+  // Several threads that request one key at once compile it once. What stops the caller's thread
   // (base/stop.hpp) stops this, by an exception.
   Result<Found> get(const Source& source, const Policy& policy, Trace* trace = nullptr,
                     const CompileLimits& limits = {});
@@ -150,7 +150,7 @@ class Compiler {
   Result<void> plan(Making& m);
   std::optional<DecodedArtifact> find_on_disk(const Source& source, const CacheKey& key,
                                               Trace* trace);
-  bool look_on_disk(Making& m);
+  bool find_on_disk(Making& m);
   Result<void> generate_code(Making& m);
   Result<void> load(Making& m);
   void store(const Making& m);

@@ -138,18 +138,18 @@ class DiskCache {
 
   [[nodiscard]] CacheState state() const;
 
-  // The bytes stored for this key. After a miss `why`, if given, has the reason; that takes a look
-  // at the names in the directory.
+  // The bytes stored for this key. After a miss `why`, if given, has the reason; that
+  // takes a listing of the directory.
   std::optional<std::vector<std::byte>> find(const CacheKey& key, MissReason* why = nullptr);
   // The reason why find() would miss; nothing if it would not.
   [[nodiscard]] std::optional<MissReason> why(const CacheKey& key) const;
   // `about` is for people: the program's name and the device, at most 512 bytes of it.
   void store(const CacheKey& key, std::span<const std::byte> payload, std::string_view about);
-  // Waits for whoever compiles this key, at most options.lock_wait. Look again once it is held.
+  // Waits for the process that compiles this key, at most options.lock_wait. Find again after it.
   [[nodiscard]] Lock lock(const CacheKey& key) const;
 
   [[nodiscard]] CacheStat stat() const;
-  // Entries refused since it was opened, without a look at the directory.
+  // Entries refused since it was opened, without reading the directory.
   [[nodiscard]] uint64_t corrupt() const;
   // Newest use first. What they say of themselves is not checked; verify() does that.
   [[nodiscard]] std::vector<CacheEntry> entries() const;

@@ -89,7 +89,7 @@ struct Report {
   std::vector<FixpointReport> fixpoints;  // as far as the driver saw them end
   std::vector<TrapReport> resumed;
   uint64_t wall_ns = 0;
-  device::Timings timings;  // of all launches together; absent as soon as one is
+  device::Timings timings;  // of all launches; absent as soon as one is
   CacheHit cache_hit = CacheHit::Unknown;
 };
 
@@ -169,7 +169,7 @@ struct Prewarmed {
   pipeline::Manifest manifest;
 };
 
-// What a compile() looks for in the cache.
+// What a compile() finds in the cache.
 struct CacheLookup {
   pipeline::CacheKey key;
   pipeline::Policy policy;  // with the variant that compile() loads first
@@ -208,8 +208,8 @@ struct DeviceOptions {
   std::string compiler_build_id{};               // empty: of this library
   Trace* trace = nullptr;                        // must outlive the device
   std::function<void(std::string_view)> warn{};  // about the cache; at most once
-  // For tests: what memory holds that nobody clears, because its contents are never read. Otherwise
-  // VYRE_POISON says it.
+  // For tests: what memory holds that is not cleared, because its contents are never read.
+  // Otherwise VYRE_POISON says it.
   std::optional<std::byte> poison{};
 };
 

@@ -32,7 +32,7 @@ class BlockPool : public device::BlockSource {
   void trim(uint64_t keep = 0) noexcept;
   [[nodiscard]] uint64_t kept_bytes() const;
 
-  // What a block for so many bytes has: at most an eighth more, so that blocks can be used again
+  // The size of a block for `bytes` bytes: at most an eighth more, so that blocks can be used again
   // for sizes like theirs.
   static uint64_t class_bytes(uint64_t bytes);
 

@@ -19,7 +19,7 @@ bool aligned(const std::byte* block, uint64_t to) {
   return reinterpret_cast<uintptr_t>(block) % to == 0;
 }
 
-TEST(BlockPool, ClassesAreCloseToWhatIsAsked) {
+TEST(BlockPool, ClassesAreCloseToWhatIsRequested) {
   for (uint64_t bytes = BlockPool::kMapped; bytes < 1000 * kMiB; bytes += bytes / 7 + 1) {
     const uint64_t size = BlockPool::class_bytes(bytes);
     EXPECT_GE(size, bytes);
@@ -108,9 +108,9 @@ TEST(BlockPool, NewBlocksNeedMemoryThatIsFree) {
     ASSERT_NE(a, nullptr);
     pool.give(a, 8 * kMiB, kOne);
     have_free(0);
-    const uint64_t looks = memory_looks();
+    const uint64_t readings = memory_readings();
     EXPECT_EQ(pool.take(8 * kMiB, kOne).data, a);
-    EXPECT_EQ(memory_looks(), looks);
+    EXPECT_EQ(memory_readings(), readings);
     EXPECT_EQ(pool.take(8 * kMiB, kOne).data, nullptr);
     pool.give(a, 8 * kMiB, kOne);
     EXPECT_EQ(pool.take(20 * kMiB, kOne).data, nullptr);

@@ -13,7 +13,7 @@ constexpr uint64_t kUnit = uint64_t{64} << 10;  // whole pages, so that workers 
 constexpr uint64_t kLeastUnits = 4;
 constexpr uint64_t kMostUnits = 256;
 
-// act(first byte, bytes) -> whether to go on, in pieces that together are all of them.
+// act(first byte, bytes) -> whether to go on, in chunks that cover all of them.
 template <class Act>
 void in_pieces(Pool& pool, uint64_t bytes, Act act) {
   struct Job {

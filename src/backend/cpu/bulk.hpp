@@ -10,7 +10,7 @@
 
 namespace vyre::backend::cpu {
 
-// About how long one thread takes for so many bytes.
+// About how long one thread takes for `bytes` bytes.
 constexpr uint64_t bulk_ns(uint64_t bytes) {
   return bytes / 16;
 }

@@ -46,7 +46,7 @@ TEST_F(CpuTest, AllWorkersTakePart) {
   EXPECT_FALSE(workers.contains(0));
 }
 
-TEST_F(CpuTest, TellsTheCodeAboutTheLaunch) {
+TEST_F(CpuTest, PassesTheLaunchToTheCode) {
   open();
   bind({Words(10)});
   Launch x = launch(kGrid, 3);
@@ -191,7 +191,7 @@ TEST_F(CpuTest, AStopOfAWholeProgramIsTheError) {
   EXPECT_EQ(failed_step, 1u);
 }
 
-TEST_F(CpuTest, AStopThatNobodyExplains) {
+TEST_F(CpuTest, AStopWithoutAnExplanation) {
   open();
   Artifact artifact = kernels_artifact();
   artifact.explain = {};

@@ -111,7 +111,7 @@ class ObjectLoader {
     return std::unexpected(failed(fmt::format(text, std::forward<Args>(args)...)));
   }
 
-  // Whoever calls has checked that the bytes are there.
+  // The caller has checked that the bytes are there.
   template <class T>
   [[nodiscard]] T read(uint64_t offset) const {
     T value;

@@ -25,7 +25,7 @@ struct LoadedSymbol {
 };
 
 // One mapping: code, then constants, then data, each on pages of its own. Nothing is writable and
-// executable at once. Unmapped at the end, so nobody may be running its code then.
+// executable at once. Unmapped at the end, so no thread may be running its code then.
 class LoadedObject {
  public:
   // CompileFailed, naming the relocation, symbol or field.

@@ -21,7 +21,7 @@ struct Kernel {
   device::Entry entry;
   device::StopExplainer explain;
   std::vector<device::KernelArgument> arguments;
-  // What a workgroup took in the last launches that were done in pieces; 0: nobody knows.
+  // What a workgroup took in the last launches that were done in chunks; 0: unknown.
   // Read and written by atomic_ref.
   alignas(8) mutable uint64_t seen_group_ns = 0;
 };

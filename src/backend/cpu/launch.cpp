@@ -204,8 +204,8 @@ uint32_t LaunchJob::poll(device::KernelWorker* worker, uint32_t site) {
   return 1;
 }
 
-// One after the other on one thread, when nobody calls the kernel any more: what the code has kept
-// for each worker can be put together with plain additions.
+// One after the other on one thread, when no thread calls the kernel any more: what the code has
+// kept for each worker can be reduced with plain additions.
 VYRE_CALLS_LOADED_CODE void LaunchJob::finish_all() {
   const PreparedLaunch& launch = *launch_;
   if (self_.launch == number_) launch.kernel->finish(launch.args, &self_);

@@ -18,7 +18,7 @@
 
 namespace vyre::backend::cpu {
 
-// Less work than this is done before anybody else has heard of it; it is also the least that a
+// Less work than this is done before another thread has woken up; it is also the least that a
 // worker takes at a time.
 inline constexpr uint64_t kAloneNs = 10'000;
 // The most, so that deadlines are seen in time.
@@ -57,14 +57,14 @@ struct PreparedLaunch {
   uint64_t group_ns;  // what a workgroup is expected to take: what it took before, or what the
                       // code says of itself
   uint64_t work_ns;   // and all of them
-  bool at_once;       // it is done before anybody else has heard of it
+  bool at_once;       // it is done before another thread has woken up
 
   PreparedLaunch() = default;  // of any contents: a submission has room for more than it uses
   PreparedLaunch(const Kernel& k, const device::KernelArgs* a, uint64_t groups_, uint64_t lanes);
 };
 
 // The launches of one submission, one after the other, and what all workers of the present one
-// share. Lives on the caller's stack: nobody is in it when it ends.
+// share. Lives on the caller's stack: no thread is in it when it ends.
 class LaunchJob {
  public:
   // Who may help, if the work is worth it.
@@ -120,7 +120,7 @@ class LaunchJob {
   Clock::time_point next_progress_;
   std::exception_ptr thrown_;  // by a callback, which must not leave helpers behind
   std::atomic<End> end_ = End::Done;
-  std::atomic<bool> any_stop_ = false;  // or a loop that was left: somebody has to be asked
+  std::atomic<bool> any_stop_ = false;  // or a loop that was left: the stops have to be read
   Chunks* chunks_ = nullptr;
   std::chrono::nanoseconds timed_{};  // in the caller's calls of the kernel
   uint64_t timed_groups_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compilers call without being asked. None of these reads or writes global state, and each
+// What compilers call on their own. None of these reads or writes global state, and each
 // gives the same bits on every machine (rounding and fma are exact).
 #include <algorithm>
 #include <array>

@@ -32,7 +32,7 @@ class Chunks {
     uint64_t count = 0;  // 0: nothing is left
   };
 
-  // Nobody claims meanwhile.
+  // No worker claims meanwhile.
   void reset(uint64_t total, uint32_t workers, uint64_t least, uint64_t most) {
     total_ = total;
     count_ = std::clamp<uint32_t>(workers, 1, kMostParts);
@@ -51,7 +51,7 @@ class Chunks {
     }
   }
   // `coming(w)`: whether worker w can be expected to take part soon. What it has not begun is left
-  // to it for a while: it has the data in its caches, and would lose them to whoever is early.
+  // to it for a while: it has the data in its caches, and would lose them to an earlier worker.
   template <class Coming>
   Range claim(uint32_t worker, Coming&& coming) {
     for (int pauses = 0;; ++pauses) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The synchronisation of a Pool: how an owner publishes a job, how helpers join and leave it, how
-// both sides sleep, and how helpers are told to end. No threads and no clock: `System` supplies
+// both sides sleep, and how helpers learn to end. No threads and no clock: `System` supplies
 // atomics, futexes, spinning and fork detection (pool_system.hpp for threads), so that
 // pool_protocol_test.cpp executes this code under every interleaving.
 //
@@ -12,8 +12,8 @@
 // The upper half (stop and generation: the epoch) is the futex of sleeping helpers, the lower half
 // that of a sleeping owner. A stop changes the epoch, so no helper can sleep through it.
 //
-// Three pairs of threads meet as in Dekker's algorithm, each storing its own word and then loading
-// the other's, all sequentially consistent, so that at least one of the two sees the other:
+// Three pairs of threads synchronise as in Dekker's algorithm, each storing its own word and then
+// loading the other's, all sequentially consistent, so that at least one of the two sees the other:
 // - join and close: a helper stores its place and loads `open`; the owner clears `open` and loads
 //   the places;
 // - leave and sleep: a helper clears its place and loads `owner sleeps`; the owner sets that and
@@ -105,8 +105,8 @@ class PoolProtocol {
   // ---- a helper
 
   // Joins one job after the other until stop(). The client executes jobs (`execute(job)`), spins
-  // between them (`idle()`: true when it is time to sleep) and is told of `joined()`, `sleeping()`
-  // and `awake()`.
+  // between them (`idle()`: true when it is time to sleep) and is notified of `joined()`,
+  // `sleeping()` and `awake()`.
   template <class Client>
   void help(Place& place, Client& client) {
     const auto entry = System::position();

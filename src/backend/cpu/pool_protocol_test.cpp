@@ -280,7 +280,7 @@ struct PublishesEarly : Named {
 };
 
 // The owner asks for sleepers before it publishes.
-struct AsksEarly : Named {
+struct ReadsEarly : Named {
   bool open(uint32_t job) {
     const bool sleepers = sleepers_.load() != 0;
     Named::open(job);
@@ -334,7 +334,7 @@ TEST(PoolProtocolMistakes, OfTheCode) {
   expect_found("join without a second look", search<JoinsUnchecked>(kTwoJobs), "a helper executes");
   expect_found("sleep without a second look", search<SleepsUnchecked>(kTwoJobs), "hang:");
   expect_found("job written after publication", search<PublishesEarly>(kTwoJobs), "a helper exec");
-  expect_found("sleepers asked before publication", search<AsksEarly>(kNeeded), "hang:");
+  expect_found("sleepers read before publication", search<ReadsEarly>(kNeeded), "hang:");
   expect_found("the owner's sign cleared early", search<ClearsEarly>(kTwoJobs), "hang:");
   expect_found("fork not looked for", search<ForksUnchecked>({.jobs = 1, .forks = true}), "hang:");
 }

@@ -26,8 +26,8 @@ inline void spin_pause() {}
 inline void finish_streaming_stores() {}
 #endif
 
-// While it lives, floating point is as the language wants it: round to nearest, subnormals kept, no
-// traps. The caller's settings and sticky flags come back at the end. Writing the register costs
+// While it lives, floating point is as the language requires it: round to nearest, subnormals kept,
+// no traps. The caller's settings and sticky flags come back at the end. Writing the register costs
 // more than reading it, so it is left alone where it is right already.
 class KernelFloatingPoint {
  public:

@@ -92,7 +92,7 @@ uint64_t Run::device_ns() {
   return device_ns_;
 }
 
-// The helpers, if the work is worth it and nobody else has them.
+// The helpers, if the work is worth it and no other submission has them.
 Pool* Run::pool_for(uint64_t work_ns) {
   if (work_ns < kAloneNs) return nullptr;
   owns_pool_ = owns_pool_ || parts_.pool.try_own();

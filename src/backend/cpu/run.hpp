@@ -59,7 +59,7 @@ struct Parts {
   std::atomic<Kept*> spare = nullptr;
 
   Pool pool;
-  // Whoever owns the pool owns these.
+  // The owner of the pool owns these.
   std::vector<Worker> helpers;
   std::vector<Scratch> helper_scratch;
   uint64_t launches = 0;
@@ -86,7 +86,7 @@ class Run : public device::HostDevice {
   bool launch_again(uint32_t step, device::Completion& completion,
                     std::optional<Error>& error) override;
 
-  // What launches took together, with what the device did between them. To look at the clock for
+  // What launches took in all, with what the device did between them. To read the clock for
   // each of them would take longer than short ones do.
   uint64_t device_ns();
 

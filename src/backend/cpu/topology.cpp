@@ -126,7 +126,7 @@ void read_processor(Topology& topology) {
   struct Registers {
     uint32_t a = 0, b = 0, c = 0, d = 0;
   };
-  const auto ask = [](uint32_t leaf, uint32_t sub = 0) {
+  const auto cpuid = [](uint32_t leaf, uint32_t sub = 0) {
     Registers r;
     if (__get_cpuid_max(leaf & 0x8000'0000, nullptr) >= leaf)
       __cpuid_count(leaf, sub, r.a, r.b, r.c, r.d);
@@ -137,17 +137,17 @@ void read_processor(Topology& topology) {
       for (int byte = 0; byte < 4; ++byte)
         if (const char c = static_cast<char>(word >> (8 * byte)); c != 0) text += c;
   };
-  const Registers vendor = ask(0);
+  const Registers vendor = cpuid(0);
   append(topology.features, {vendor.b, vendor.d, vendor.c});
   for (uint32_t leaf = 0x8000'0002; leaf <= 0x8000'0004; ++leaf) {
-    const Registers r = ask(leaf);
+    const Registers r = cpuid(leaf);
     append(topology.name, {r.a, r.b, r.c, r.d});
   }
   topology.name = trimmed(topology.name);
-  const Registers one = ask(1);
-  const Registers seven = ask(7);
-  const Registers seven1 = seven.a >= 1 ? ask(7, 1) : Registers{};
-  const Registers extended = ask(0x8000'0001);
+  const Registers one = cpuid(1);
+  const Registers seven = cpuid(7);
+  const Registers seven1 = seven.a >= 1 ? cpuid(7, 1) : Registers{};
+  const Registers extended = cpuid(0x8000'0001);
   constexpr uint32_t kSavesExtendedState = 1U << 27;
   uint32_t low = 0;
   uint32_t high = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often this test program has asked the heap for memory so far; nothing if a sanitizer has its
+// How many allocations this test program has made so far; nothing if a sanitizer has its
 // own heap.
 #pragma once
 

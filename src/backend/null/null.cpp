@@ -141,7 +141,7 @@ struct NullBackend::State {
   }
   void write_down(CallKind kind, const Region& r) { write_down(kind, r.buffer, r.offset, r.bytes); }
 
-  // Work that waits until somebody waits for it. The caller's lists may be gone by then.
+  // Work that starts when a thread waits for it. The caller's lists may be gone by then.
   struct Later {
     explicit Later(const Submission& given)
         : submission(given), steps(given.steps.begin(), given.steps.end()) {

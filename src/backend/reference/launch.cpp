@@ -155,7 +155,8 @@ class LaunchRun {
     return {};
   }
 
-  // Each block runs all workgroups of its share one after the other, forward and backward by turns.
+  // Each block runs all workgroups of its share one after the other, forward and backward
+  // alternately.
   Result<void> run_blocks() {
     const uint64_t groups = launch_.workgroups();
     const uint64_t blocks = std::min(r_.launch.blocks, groups);

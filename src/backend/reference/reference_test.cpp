@@ -115,7 +115,7 @@ TEST_F(ReferenceTest, RunsWholeProgramsWithTheirBarriers) {
   EXPECT_FALSE(done->lane_stop);
 }
 
-TEST_F(ReferenceTest, TellsTheFixpointsOfWholePrograms) {
+TEST_F(ReferenceTest, ReportsTheFixpointsOfWholePrograms) {
   load(Program(grid_program("inout a : u32[4];",
                             "fixpoint max 10 over (a) { a[gid.x] = min(a[gid.x] + 1, 3); }", 4, 2),
                true));
@@ -130,14 +130,14 @@ TEST_F(ReferenceTest, TellsTheFixpointsOfWholePrograms) {
 class Services : public HostServices {
  public:
   std::function<Result<void>(std::span<const TrapReport>, HandlerBuffers&)> on_resume;
-  uint64_t told = 0;
+  uint64_t total = 0;
   Result<void> resume(std::span<const TrapReport> reports, HandlerBuffers& buffers) override {
     return on_resume(reports, buffers);
   }
-  void progress(uint64_t /*done*/, uint64_t of) override { told = of; }
+  void progress(uint64_t /*done*/, uint64_t of) override { total = of; }
 };
 
-TEST_F(ReferenceTest, AResumeTurnsToTheHost) {
+TEST_F(ReferenceTest, AResumeCallsTheHost) {
   load(Program(grid_program("inout table : u32[4]; out o : u32[4];",
                             "if table[gid.x] == 0 { trap(1, 50 + gid.x); } resume(1);"
                             "o[gid.x] = table[gid.x];",
@@ -155,7 +155,7 @@ TEST_F(ReferenceTest, AResumeTurnsToTheHost) {
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_THAT(read(1), ElementsAre(9, 51, 52, 9));
   EXPECT_EQ(done->whole->resumed.size(), 2u);
-  EXPECT_EQ(host.told, 2u);
+  EXPECT_EQ(host.total, 2u);
 
   write({{9, 0, 0, 9}, Words(4)});
   host.on_resume = [](std::span<const TrapReport>, HandlerBuffers&) -> Result<void> {
@@ -252,7 +252,7 @@ TEST_F(ReferenceTest, SharedMemoryIsRestoredAndSaved) {
 }
 
 // Every workgroup notes when it runs.
-TEST_F(ReferenceTest, BlocksRunTheirShareForwardAndBackwardByTurns) {
+TEST_F(ReferenceTest, BlocksRunTheirShareForwardAndBackwardAlternately) {
   load(Program(grid_program("inout n : u32[1]; inout order : u32[];",
                             "order[atomic_add(n[0], 1)] = wid.x;", 5, 1)));
   bind({{0}, Words(10, 99)});
@@ -314,7 +314,7 @@ TEST_F(ReferenceTest, HoldsLanesToAnAgreement) {
   EXPECT_THAT(done.error().message, HasSubstr("lanes disagree about a uniform value"));
 }
 
-TEST_F(ReferenceTest, LanesOutOfBoundsAreTold) {
+TEST_F(ReferenceTest, LanesOutOfBoundsAreReported) {
   load(Program(grid_program("inout a : u32[];", "a[gid.x] = 7;", 6, 2)));
   bind({Words(3)});
   auto done = run({launch(3, 2)});

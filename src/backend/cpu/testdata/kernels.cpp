@@ -40,7 +40,7 @@ ENTRY(0) {
     if (g < length(args, 0)) words(args, 0)[g] += 1;
 }
 
-// 1, endless: until somebody says stop. The last word tells that it runs.
+// 1, endless: until it is stopped. The last word shows that it runs.
 ENTRY(1) {
   __atomic_store_n(&words(args, 0)[length(args, 0) - 1], 1, __ATOMIC_RELAXED);
   for (uint64_t g = first; g < first + count; ++g)
@@ -136,7 +136,7 @@ ENTRY(7) {
   a[2] += 1;
 }
 
-// 8, grid: what the code is told about the launch.
+// 8, grid: what the code knows about the launch.
 ENTRY(8) {
   (void)first;
   (void)count;

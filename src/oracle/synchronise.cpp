@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where lanes meet: barriers of every scope, subgroup operations, waits, fixpoints, resumes and
-// collectives, and what it means when a lane leaves for good.
+// Where lanes synchronise: barriers of every scope, subgroup operations, waits, fixpoints, resumes
+// and collectives, and what it means when a lane leaves for good.
 #include <algorithm>
 #include <cstring>
 
