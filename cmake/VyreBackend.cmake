@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The list of backends: whoever is in the build is in the registry, and nobody else.
+# The list of backends: each one in the build is in the registry, and no other.
 
 # vyre_backend(<id> [arguments of vyre_stage]...): the stage src/backend/<id>, which defines
 # `device::BackendDescriptor vyre::backend::<id>_descriptor()`, as a part of the registry.

@@ -114,7 +114,7 @@ function(vyre_install)
   install(FILES "${made}/vyre-config.cmake" "${made}/vyre-config-version.cmake"
           DESTINATION "${package}")
 
-  # A shared library brings what it needs; a static one leaves it to whoever links it.
+  # A shared library brings what it needs; a static one leaves it to its user.
   set(names ${VYRE_LIBRARY_LINKS})
   list(TRANSFORM names REPLACE ".*=" "")
   string(JOIN " " names ${names})

@@ -52,7 +52,7 @@ if(VYRE_COVERAGE)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     message(FATAL_ERROR "VYRE_COVERAGE needs g++. Fix: use the preset 'coverage'.")
   endif()
-  # Counters of several threads and processes; branches of exceptions that nobody wrote are left out by
+  # Counters of several threads and processes; branches of exceptions without a source line are left out by
   # tools/coverage.
   target_compile_options(vyre_options INTERFACE --coverage -fprofile-update=atomic)
   target_link_options(vyre_options INTERFACE --coverage)

@@ -26,7 +26,7 @@ def says(pattern):
 
 
 def gtest(code, text):
-    """A GoogleTest program; what it skipped is told, and all skipped means unavailable."""
+    """A GoogleTest program; what it skipped is reported, and all skipped means unavailable."""
     passed = re.findall(r"^\[  PASSED  \] (\d+) tests?", text, re.M)
     skipped = re.search(r"^\[  SKIPPED \] (\d+) tests?", text, re.M)
     if code != 0 or not passed:
@@ -98,7 +98,7 @@ class Row:
 
 BIN = "build/dev/test"
 PROGRAM_SIZES = (14, 8, 14, 30, 60)  # statements: many small programs find more than few large ones
-# Bytes of a text, in turn for a million executions each: 64 bytes run ten times as fast as 4,096.
+# Bytes of a text, each for a million executions each: 64 bytes run ten times as fast as 4,096.
 TEXT_LENGTHS = (4096, 64, 64, 64, 200, 64, 64, 64, 200, 64)
 # What a finding loses: the deeper callers of an allocation. It is found again with all of them.
 FUZZ_SANITIZER = "malloc_context_size=2:quarantine_size_mb=16"
@@ -248,7 +248,7 @@ def litmus_result(code, text):
 def of_time(root, scale):
     """5 and 19 to 22: what only long runs show."""
     n = lambda number: scaled(number, scale)  # noqa: E731
-    # A quarter of a billion instances of all tests together is what two cores do in half an hour or so.
+    # A quarter of a billion instances of all tests is what two cores do in half an hour or so.
     program = [f"{BIN}/litmus/vyre_litmus", "--device", "cpu"]
     litmus = [Chunk(f"20.{i + 1}", [*program, "--rounds", str(n(25_000_000))], litmus_result, 30,
                     builds=[("dev", "vyre_litmus")]) for i in range(4)]
