@@ -4,8 +4,8 @@
 #include <array>
 
 #include "base/check.hpp"
-#include "codegen/llvm/cpu.hpp"
-#include "codegen/llvm/nvptx.hpp"
+#include "codegen/llvm/cpu/target.hpp"
+#include "codegen/llvm/nvptx/target.hpp"
 #include "codegen/program_target.hpp"
 #include "codegen/target.hpp"
 

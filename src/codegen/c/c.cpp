@@ -8,7 +8,7 @@
 
 #include "base/errors.hpp"
 #include "codegen/c/segment.hpp"
-#include "codegen/llvm/private_memory.hpp"
+#include "codegen/llvm/body/private_memory.hpp"
 #include "ir/properties.hpp"
 
 namespace vyre::codegen {

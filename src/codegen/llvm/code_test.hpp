@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/llvm/cpu.hpp"
-#include "codegen/llvm/kernel.hpp"
+#include "codegen/llvm/cpu/kernel.hpp"
+#include "codegen/llvm/cpu/target.hpp"
 #include "codegen/llvm/machine_code.hpp"
 #include "vyre/text/text.hpp"
 

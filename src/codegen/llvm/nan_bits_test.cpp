@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/llvm/code_test.hpp"
-#include "codegen/llvm/nvptx.hpp"
+#include "codegen/llvm/nvptx/target.hpp"
 
 namespace vyre::codegen {
 namespace {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/llvm/nvptx.hpp"
+#include "codegen/llvm/nvptx/target.hpp"
 #include "vyre/text/text.hpp"
 
 namespace vyre::codegen {

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/llvm/cpu/blocks.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "codegen/llvm/body/promises.hpp"
+#include "codegen/llvm/cpu/buffer_use.hpp"
+#include "codegen/llvm/cpu/kernel.hpp"
+
+namespace vyre::codegen {
+
+using namespace ir;
+namespace in = llvm::Intrinsic;
+
+namespace {
+
+class BlockEmitter : public Environment {
+ public:
+  BlockEmitter(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
+               const Divergence& divergence, const LaneCode::Options& options)
+      : b_(builder),
+        k_(kernel),
+        phase_(phase),
+        divergence_(&divergence),
+        options_(options),
+        has_loops_(std::ranges::any_of(phase.program.stmts,
+                                       [](const Stmt& s) {
+                                         return std::holds_alternative<For>(s) ||
+                                                std::holds_alternative<While>(s);
+                                       })),
+        // A packed block is a subgroup and starts where that does.
+        repeatable_(!options.checked && !options.shape.packed && repeatable(phase)),
+        function_(*builder.GetInsertBlock()->getParent()),
+        size_(phase.workgroup) {}
+
+  void run(llvm::Value* wx, llvm::Value* run, bool any_lane) {
+    llvm::Type* const word = b_.getInt64Ty();
+    const auto number = [&](uint64_t n) { return llvm::ConstantInt::get(word, n); };
+    // As u32: ids wrap nowhere, but nobody has to know it.
+    group_x_ = b_.CreateTrunc(b_.CreateMul(wx, number(size_[0])), b_.getInt32Ty());
+    if (options_.shape.packed) {
+      row(number(0), number(lanes_per_group()), lanes_per_group());
+      return;
+    }
+    llvm::Value* const x0 = b_.CreateMul(wx, number(size_[0]), "", true, true);
+    if (any_lane) {
+      lid_[1] = lid_[2] = b_.getInt32(0);
+      row(x0, b_.CreateAdd(x0, number(1), "", true, true), 1);
+      return;
+    }
+    llvm::Value* const x1 =
+        b_.CreateAdd(x0, b_.CreateMul(run, number(size_[0]), "", true, true), "", true, true);
+    const auto over = [&](uint32_t axis, auto&& self) -> void {
+      if (axis == 0) {
+        row(x0, x1, size_[0]);
+        return;
+      }
+      if (size_[axis] == 1) {
+        lid_[axis] = b_.getInt32(0);
+        self(axis - 1, self);
+        return;
+      }
+      llvm::BasicBlock* const before = b_.GetInsertBlock();
+      llvm::BasicBlock* const body = block("row");
+      llvm::BasicBlock* const after = block("rows_done");
+      b_.CreateBr(body);
+      b_.SetInsertPoint(body);
+      llvm::PHINode* const at = b_.CreatePHI(b_.getInt32Ty(), 2);
+      at->addIncoming(b_.getInt32(0), before);
+      lid_[axis] = at;
+      self(axis - 1, self);
+      llvm::Value* const next = b_.CreateAdd(at, b_.getInt32(1), "", true, true);
+      at->addIncoming(next, b_.GetInsertBlock());
+      b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt32(size_[axis])), body, after);
+      b_.SetInsertPoint(after);
+    };
+    over(2, over);
+  }
+
+  // ---- Environment
+
+  Val builtin(Builtin builtin, uint32_t axis) override {
+    switch (builtin) {
+      case Builtin::Wid: return {k_.ids.wid[axis], false};
+      case Builtin::NumWorkgroups: return {k_.grid[axis], false};
+      case Builtin::WorkgroupSize: return {b_.getInt32(size_[axis]), false};
+      case Builtin::SubgroupSize: return {b_.getInt32(kSubgroupLanes), false};
+      case Builtin::SubgroupLane:
+        // A packed block is a subgroup.
+        if (options_.shape.packed) return along_x(b_.CreateNeg(start_));
+        return {b_.CreateAnd(lane_in_group().v, splat(b_.getInt32(kSubgroupLanes - 1))),
+                options_.shape.lanes > 1};
+      case Builtin::SubgroupId:
+        if (options_.shape.packed) return {b_.CreateLShr(start_, b_.getInt32(5)), false};
+        return {b_.CreateLShr(lane_in_group().v, splat(b_.getInt32(5))), options_.shape.lanes > 1};
+      case Builtin::FixpointPasses: return {b_.getInt32(0), false};
+      case Builtin::FixpointConverged: return {b_.getFalse(), false};
+      case Builtin::Lid:
+      case Builtin::Gid: break;
+    }
+    const bool global = builtin == Builtin::Gid;
+    llvm::Value* const group_start =
+        axis == 0 ? group_x_ : b_.CreateMul(k_.ids.wid[axis], b_.getInt32(size_[axis]));
+    if (options_.shape.packed && phase_.workgroup_axes > 1) {
+      const Val l = lane_in_group();
+      llvm::Value* v = l.v;
+      if (axis == 0)
+        v = b_.CreateURem(v, splat(b_.getInt32(size_[0])));
+      else if (axis == 1)
+        v = b_.CreateURem(b_.CreateUDiv(v, splat(b_.getInt32(size_[0]))),
+                          splat(b_.getInt32(size_[1])));
+      else
+        v = b_.CreateUDiv(v, splat(b_.getInt32(size_[0] * size_[1])));
+      return {global ? b_.CreateAdd(v, splat(group_start)) : v, true};
+    }
+    if (axis != 0) {
+      llvm::Value* const l =
+          options_.shape.packed ? static_cast<llvm::Value*>(b_.getInt32(0)) : lid_[axis];
+      return {global ? b_.CreateAdd(group_start, l) : l, false};
+    }
+    // Along x: packed blocks count from the start of the workgroup, others from that of the grid.
+    if (options_.shape.packed) return along_x(global ? group_x_ : b_.getInt32(0));
+    return along_x(global ? b_.getInt32(0) : b_.CreateNeg(group_x_));
+  }
+
+  MemoryRef buffer(BufferId id) override { return (*k_.memories)[id.index()]; }
+
+  Val global_lane() override {
+    const bool wide = options_.shape.lanes > 1;
+    const uint32_t lanes = lanes_per_group();
+    if (!k_.merges) {
+      llvm::Value* const group = b_.CreateAdd(k_.ids.row_of_groups, k_.ids.wid[0]);
+      const Val l = lane_in_group();
+      return {b_.CreateAdd(splat(b_.CreateMul(group, b_.getInt32(lanes))), l.v), wide};
+    }
+    const Val x = along_x(b_.getInt32(0));
+    llvm::Value* const size = splat(b_.getInt32(size_[0]));
+    llvm::Value* const group = b_.CreateAdd(splat(k_.ids.row_of_groups), b_.CreateUDiv(x.v, size));
+    llvm::Value* const row = b_.CreateMul(
+        b_.CreateAdd(b_.CreateMul(lid_[2], b_.getInt32(size_[1])), lid_[1]), b_.getInt32(size_[0]));
+    llvm::Value* const l = b_.CreateAdd(splat(row), b_.CreateURem(x.v, size));
+    return {b_.CreateAdd(b_.CreateMul(group, splat(b_.getInt32(lanes))), l), wide};
+  }
+
+  void trapped(SiteRef site, llvm::Value* lane, llvm::Value* value) override {
+    k_.trapped(site, lane, value);
+  }
+  void out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Value* lane,
+                     llvm::Value* index) override {
+    k_.out_of_bounds(site, memory, lane, index);
+  }
+  void poll(SiteRef site, uint32_t weight) override { k_.poll(site, b_.getInt32(weight)); }
+  llvm::Value* trips_left(uint32_t weight_bits) override {
+    return b_.CreateZExt(k_.trips_left(weight_bits), b_.getInt64Ty());
+  }
+  void poll_trips(SiteRef site, llvm::Value* trips, uint32_t weight_bits) override {
+    k_.poll(site, b_.CreateShl(b_.CreateTrunc(trips, b_.getInt32Ty()), weight_bits));
+  }
+  void enter_lane(llvm::Value* lane) override {
+    outer_ = {start_, wide_start_, options_.shape, hoister_};
+    start_ = b_.CreateAdd(start_, lane);
+    wide_start_ = b_.CreateAdd(wide_start_, b_.CreateZExt(lane, b_.getInt64Ty()), "", true, true);
+    options_.shape = {};
+    hoister_ = nullptr;
+  }
+  void leave_lane() override {
+    start_ = outer_.start;
+    wide_start_ = outer_.wide_start;
+    options_.shape = outer_.shape;
+    hoister_ = outer_.hoister;
+  }
+  void enter_function() override {
+    early_.emplace_back(std::exchange(hoister_, nullptr), std::exchange(narrower_, nullptr));
+  }
+  void leave_function() override {
+    std::tie(hoister_, narrower_) = early_.back();
+    early_.pop_back();
+  }
+  llvm::BasicBlock* lane_end() override { return lane_end_; }
+  llvm::Value* start() override { return start_; }
+  llvm::Value* wide_start() override { return wide_start_; }
+
+  bool ensure_below(llvm::Value* offset, llvm::Value* limit, bool signed_index) override {
+    return hoister_ != nullptr && promises_.below(*hoister_, offset, limit, signed_index);
+  }
+  bool ensure_at_least(llvm::Value* offset, llvm::Value* limit) override {
+    return hoister_ != nullptr && promises_.at_least(*hoister_, offset, limit);
+  }
+  llvm::Value* row_offset(llvm::Value* offset) override {
+    return b_.CreateSExt(offset, b_.getInt64Ty());
+  }
+  bool streams(BufferId id, llvm::Value* offset) override {
+    const auto known = std::ranges::find(streams_, id, &Stream::buffer);
+    if (streaming_) return known != streams_.end();
+    if (hoister_ == nullptr || known != streams_.end() || !k_.streams) return false;
+    if (llvm::Value* const early = hoister_->hoist(offset)) streams_.push_back({id, early});
+    return false;
+  }
+  void only_lanes(llvm::Value* offset, llvm::Value* limit, bool equal) override {
+    if (narrower_ == nullptr) return;
+    llvm::Value* const early_offset = narrower_->hoist(offset);
+    llvm::Value* const early_limit = narrower_->hoist(limit);
+    if (early_offset != nullptr && early_limit != nullptr)
+      narrow_ = {.offset = early_offset, .limit = early_limit, .equal = equal};
+  }
+
+ private:
+  struct Narrow {
+    llvm::Value* offset = nullptr;
+    llvm::Value* limit = nullptr;
+    bool equal = false;
+  };
+  // What a block is, while one of its lanes is entered.
+  struct Whole {
+    llvm::Value* start = nullptr;
+    llvm::Value* wide_start = nullptr;
+    BlockShape shape;
+    Hoister* hoister = nullptr;
+  };
+  struct Stream {
+    BufferId buffer;
+    llvm::Value* offset = nullptr;
+  };
+
+  llvm::BasicBlock* block(const char* name) {
+    return llvm::BasicBlock::Create(b_.getContext(), name, &function_);
+  }
+  llvm::Value* splat(llvm::Value* v) {
+    return options_.shape.lanes > 1 ? b_.CreateVectorSplat(options_.shape.lanes, v) : v;
+  }
+  [[nodiscard]] uint32_t lanes_per_group() const { return size_[0] * size_[1] * size_[2]; }
+
+  // start + offset + 0, 1, 2 ...
+  Val along_x(llvm::Value* offset) {
+    llvm::Value* const first = b_.CreateAdd(start_, offset);
+    if (options_.shape.lanes == 1) return {first, false, offset};
+    std::vector<uint32_t> numbers;
+    for (uint32_t i = 0; i < options_.shape.lanes; ++i) numbers.push_back(i);
+    return {b_.CreateAdd(splat(first), llvm::ConstantDataVector::get(b_.getContext(), numbers)),
+            true, offset};
+  }
+  // Not for rows of several workgroups.
+  Val lane_in_group() {
+    if (options_.shape.packed) return along_x(b_.getInt32(0));
+    llvm::Value* const row = b_.CreateMul(
+        b_.CreateAdd(b_.CreateMul(lid_[2], b_.getInt32(size_[1])), lid_[1]), b_.getInt32(size_[0]));
+    return along_x(b_.CreateSub(row, group_x_));
+  }
+
+  // One block at x; the insertion point comes to where its lanes have ended.
+  void lanes_at(llvm::Value* x, llvm::Value* mask) {
+    wide_start_ = x;
+    start_ = b_.CreateTrunc(x, b_.getInt32Ty());
+    lane_end_ = block("lane_end");
+    LaneCode code(b_, *this, phase_, *divergence_, options_);
+    code.emit(mask);
+    if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
+    b_.SetInsertPoint(lane_end_);
+    if (k_.block_done) k_.block_done();
+  }
+
+  static constexpr uint32_t kFewLanes = 8;
+
+  // Blocks one after the other that need no test; the end has no branch yet.
+  struct Stretch {
+    llvm::BasicBlock* start = nullptr;
+    llvm::BasicBlock* end = nullptr;
+    llvm::Value* x = nullptr;
+    uint32_t lanes = 1;
+  };
+  Stretch stretch(llvm::Value* at, const char* name) {
+    Stretch s;
+    s.lanes = options_.shape.lanes;
+    s.start = block(name);
+    b_.SetInsertPoint(s.start);
+    s.x = b_.CreateLoad(b_.getInt64Ty(), at);
+    lanes_at(s.x, nullptr);
+    s.end = b_.GetInsertBlock();
+    return s;
+  }
+
+  // The same again in another way, which relies on the same.
+  Stretch another_stretch(llvm::Value* at, llvm::BasicBlock* before, const char* name) {
+    const Promises promises = promises_;
+    Hoister again(before, function_);
+    hoister_ = options_.shape.lanes > 1 ? &again : nullptr;
+    const Stretch s = stretch(at, name);
+    hoister_ = nullptr;
+    promises_ = promises;
+    return s;
+  }
+  // One lane, or some that are tested and masked.
+  Stretch last_stretch(llvm::Value* at, llvm::Value* x1, uint32_t unit) {
+    Stretch s;
+    s.lanes = options_.shape.lanes;
+    s.start = block("rest_of_row");
+    b_.SetInsertPoint(s.start);
+    s.x = b_.CreateLoad(b_.getInt64Ty(), at);
+    lanes_at(s.x, s.lanes > 1 ? lanes_below(s.x, x1, unit) : nullptr);
+    s.end = b_.GetInsertBlock();
+    return s;
+  }
+  template <class Emit>
+  Stretch of_lanes(uint32_t lanes, Emit&& emit) {
+    const BlockShape shape{.lanes = lanes};
+    const Divergence divergence(phase_, shape, {});
+    const Divergence* const outer = std::exchange(divergence_, &divergence);
+    const BlockShape outer_shape = std::exchange(options_.shape, shape);
+    const Stretch s = emit();
+    options_.shape = outer_shape;
+    divergence_ = outer;
+    return s;
+  }
+
+  // As a mask, which is there even if all lanes are.
+  llvm::Value* lanes_below(llvm::Value* x, llvm::Value* x1, uint32_t unit) {
+    const uint32_t lanes = options_.shape.lanes;
+    llvm::Type* const type = llvm::FixedVectorType::get(b_.getInt1Ty(), lanes);
+    // After blocks that overlap the next ones may start anywhere.
+    if (unit % lanes == 0 && !repeatable_) return llvm::Constant::getAllOnesValue(type);
+    llvm::Type* const bits = b_.getIntNTy(lanes);
+    llvm::Value* const all = b_.getInt64(lanes);
+    llvm::Value* const left = b_.CreateBinaryIntrinsic(in::umin, b_.CreateSub(x1, x), all);
+    llvm::Value* const missing = b_.CreateTrunc(b_.CreateSub(all, left), bits);
+    return b_.CreateBitCast(b_.CreateLShr(llvm::Constant::getAllOnesValue(bits), missing), type);
+  }
+
+  // Null if no store of the block can go past the caches.
+  llvm::Value* worth_streaming(llvm::Value* x0) {
+    llvm::Value* all = nullptr;
+    std::erase_if(streams_, [&](const Stream& s) {
+      llvm::Value* worth = k_.streams(s.buffer);
+      if (worth == nullptr) return true;
+      const Type element = (*k_.memories)[s.buffer.index()].element;
+      const uint64_t multiple = row_align(element, options_.shape.lanes) / bytes_of(element);
+      llvm::Value* const first = b_.CreateAdd(b_.CreateTrunc(x0, b_.getInt32Ty()), s.offset);
+      llvm::Value* const rest =
+          b_.CreateAnd(first, b_.getInt32(static_cast<uint32_t>(multiple - 1)));
+      worth = b_.CreateAnd(worth, b_.CreateICmpEQ(rest, b_.getInt32(0)));
+      all = all != nullptr ? b_.CreateAnd(all, worth) : worth;
+      return false;
+    });
+    return all;
+  }
+
+  // What is left over at the ends of a row in fewer lanes, where masks cost more than that. Not
+  // with loops, in which few lanes take as long as many.
+  [[nodiscard]] bool in_pieces() const {
+    return options_.shape.lanes > 1 && !options_.shape.packed && !options_.checked &&
+           !options_.cheap_masks && !has_loops_;
+  }
+
+  // Narrow elements can only be masked one by one.
+  [[nodiscard]] uint32_t last_lanes() const {
+    const auto narrow = [](const Buffer& b) { return bytes_of(b.element) < 4; };
+    return std::ranges::any_of(phase_.program.buffers, narrow) ? 1 : kFewLanes;
+  }
+
+  // The part of x0 <= x < x1 whose lanes make a difference, or a block where none does.
+  std::pair<llvm::Value*, llvm::Value*> narrowed(llvm::Value* x0, llvm::Value* x1) {
+    if (!narrow_) return {x0, x1};
+    llvm::Type* const word = b_.getInt64Ty();
+    const auto number = [&](int64_t n) { return llvm::ConstantInt::getSigned(word, n); };
+    const int64_t lanes = in_pieces() ? last_lanes() : options_.shape.lanes;
+    llvm::Value* const of_first =
+        b_.CreateZExt(b_.CreateAdd(b_.CreateTrunc(x0, b_.getInt32Ty()), narrow_->offset), word);
+    llvm::Value* const count = b_.CreateSub(x1, x0);
+    // Where values start again at 0 the row stays whole.
+    llvm::Value* const wraps =
+        b_.CreateICmpUGT(b_.CreateAdd(of_first, count), number(int64_t{1} << 32));
+    llvm::Value* const distance = b_.CreateSub(b_.CreateZExt(narrow_->limit, word), of_first);
+    llvm::Value* start = number(0);
+    llvm::Value* length = b_.CreateBinaryIntrinsic(in::smax, distance, number(lanes));
+    if (narrow_->equal) {
+      // As an unsigned number what lies before the row is far behind it.
+      llvm::Value* const hit = b_.CreateAnd(b_.CreateICmpULT(distance, count), b_.CreateNot(wraps));
+      start = b_.CreateSelect(hit, b_.CreateAnd(distance, number(-lanes)), start);
+      length = number(lanes);
+    }
+    llvm::Value* const first = b_.CreateAdd(x0, start);
+    llvm::Value* const end = b_.CreateBinaryIntrinsic(in::smin, x1, b_.CreateAdd(first, length));
+    return {first, b_.CreateSelect(wraps, x1, end)};
+  }
+
+  // Lanes x0 <= x < x1, of which there are a multiple of `unit`.
+  void row(llvm::Value* x0, llvm::Value* x1, uint32_t unit) {
+    Row r{.x0 = x0, .x1 = x1, .unit = unit, .at = variable(b_.getInt64Ty())};
+    r.before = block("row_start");
+    b_.CreateBr(r.before);
+    b_.SetInsertPoint(r.before);
+    const uint32_t lanes = options_.shape.lanes;
+
+    // Complete blocks first, to learn what they rely on; `before` is finished afterwards.
+    Hoister hoister(r.before, function_);
+    if (lanes > 1) hoister_ = &hoister;
+    narrower_ = &hoister;
+    r.head = block("blocks");
+    llvm::BasicBlock* const done = block("row_done");
+    promises_.clear();
+    streams_.clear();
+    narrow_.reset();
+    const Stretch cached = stretch(r.at, "block");
+    hoister_ = nullptr;
+    narrower_ = nullptr;
+    b_.SetInsertPoint(r.before);
+    llvm::Value* const streaming = worth_streaming(x0);
+    std::optional<Stretch> streamed;
+    if (streaming != nullptr) {
+      streaming_ = true;
+      streamed = another_stretch(r.at, r.before, "streamed_block");
+      streaming_ = false;
+    }
+    const bool all_fast = unit % lanes == 0 && promises_.empty();
+    std::optional<Stretch> few;
+    std::optional<Stretch> rest;
+    if (!all_fast && in_pieces()) {
+      // Blocks that overlap do what few lanes would.
+      if (lanes > kFewLanes && !repeatable_)
+        few = of_lanes(kFewLanes, [&] { return another_stretch(r.at, r.before, "few_lanes"); });
+      rest = of_lanes(last_lanes(), [&] { return last_stretch(r.at, x1, unit); });
+    }
+
+    b_.SetInsertPoint(r.before);
+    std::tie(r.first, r.end) = narrowed(x0, x1);
+    b_.CreateStore(r.first, r.at);
+    r.range = promises_.range(b_, r.end);
+    b_.CreateBr(r.head);
+    llvm::BasicBlock* fast = cached.start;
+    repeat(r, cached);
+    if (streamed) {
+      repeat(r, *streamed);
+      fast = block("past_caches");
+      b_.SetInsertPoint(fast);
+      // Blocks may have come out of step with the start of the row.
+      llvm::Value* const steps =
+          b_.CreateAnd(b_.CreateSub(b_.CreateLoad(b_.getInt64Ty(), r.at), x0), number(lanes - 1));
+      b_.CreateCondBr(b_.CreateAnd(streaming, b_.CreateICmpEQ(steps, number(0))), streamed->start,
+                      cached.start);
+    }
+
+    b_.SetInsertPoint(r.head);
+    llvm::Value* const here = b_.CreateLoad(b_.getInt64Ty(), r.at);
+    llvm::BasicBlock* const choose = block("choose");
+    b_.CreateCondBr(b_.CreateICmpSLT(here, r.end), choose, done);
+    b_.SetInsertPoint(choose);
+    if (all_fast) {
+      b_.CreateBr(fast);
+    } else {
+      llvm::BasicBlock* const not_all = block("not_all");
+      b_.CreateCondBr(Promises::inside(b_, r.range, here, lanes), fast, not_all);
+      b_.SetInsertPoint(not_all);
+      if (repeatable_ && lanes > 1) go_back(r, here, cached);
+      if (few) {
+        b_.CreateCondBr(Promises::inside(b_, r.range, here, few->lanes), few->start, rest->start);
+      } else if (rest) {
+        b_.CreateBr(rest->start);
+      } else {
+        lanes_at(here, lanes_below(here, x1, unit));
+        b_.CreateStore(b_.CreateAdd(here, number(lanes), "", true, true), r.at);
+        b_.CreateBr(r.head);
+      }
+      // Back to the head, and not on into what a whole block could do.
+      for (const std::optional<Stretch>& s : {few, rest}) {
+        if (!s) continue;
+        b_.SetInsertPoint(s->end);
+        b_.CreateStore(b_.CreateAdd(s->x, number(s->lanes), "", true, true), r.at);
+        b_.CreateBr(r.head);
+      }
+    }
+    b_.SetInsertPoint(done);
+  }
+
+  struct Row {
+    llvm::Value* x0 = nullptr;
+    llvm::Value* x1 = nullptr;
+    uint32_t unit = 1;
+    llvm::Value* at = nullptr;  // variable: the next lane
+    llvm::BasicBlock* before = nullptr;
+    llvm::BasicBlock* head = nullptr;  // where it is decided what comes next
+    llvm::Value* first = nullptr;      // the lanes of it that make a difference
+    llvm::Value* end = nullptr;
+    Promises::Range range = {};  // those among them for which all promises hold
+  };
+  llvm::Value* number(int64_t n) { return llvm::ConstantInt::getSigned(b_.getInt64Ty(), n); }
+
+  // The end of a stretch: the next block of the same kind. One test in the loop: where this ends,
+  // the head looks again.
+  void repeat(const Row& r, const Stretch& s) {
+    b_.SetInsertPoint(s.end);
+    llvm::Value* const next = b_.CreateAdd(s.x, number(s.lanes), "", true, true);
+    b_.CreateStore(next, r.at);
+    llvm::Value* const behind = b_.CreateAdd(next, number(s.lanes), "", true, true);
+    b_.CreateCondBr(b_.CreateICmpSLE(behind, r.range.high), s.start, r.head);
+  }
+
+  // Where less than a block is left of the range, a whole one that ends with the range, some of
+  // whose lanes run a second time.
+  void go_back(const Row& r, llvm::Value* here, const Stretch& s) {
+    llvm::Value* const back = b_.CreateSub(r.range.high, number(s.lanes), "", false, true);
+    llvm::Value* low = r.first;
+    if (r.range.low != nullptr) low = b_.CreateBinaryIntrinsic(in::smax, low, r.range.low);
+    llvm::Value* const some =
+        b_.CreateAnd(b_.CreateICmpSLT(here, r.range.high), b_.CreateICmpSGE(here, low));
+    llvm::BasicBlock* const again = block("overlap");
+    llvm::BasicBlock* const not_again = block("no_overlap");
+    b_.CreateCondBr(b_.CreateAnd(some, b_.CreateICmpSGE(back, low)), again, not_again);
+    b_.SetInsertPoint(again);
+    b_.CreateStore(back, r.at);
+    b_.CreateBr(s.start);
+    b_.SetInsertPoint(not_again);
+  }
+
+  llvm::Value* variable(llvm::Type* type) {
+    llvm::BasicBlock& entry = function_.getEntryBlock();
+    Builder at(&entry, entry.begin());
+    return at.CreateAlloca(type);
+  }
+
+  Builder& b_;
+  const BlockKernel& k_;
+  const check::CheckedProgram& phase_;
+  const Divergence* divergence_;
+  LaneCode::Options options_;
+  bool has_loops_;
+  bool repeatable_;
+  llvm::Function& function_;
+  std::array<uint32_t, 3> size_;
+  std::array<llvm::Value*, 3> lid_ = {};
+  llvm::Value* group_x_ = nullptr;
+  llvm::Value* start_ = nullptr;
+  llvm::Value* wide_start_ = nullptr;
+  llvm::BasicBlock* lane_end_ = nullptr;
+  Hoister* hoister_ = nullptr;
+  Whole outer_;
+  Promises promises_;
+  std::vector<Stream> streams_;
+  std::optional<Narrow> narrow_;
+  Hoister* narrower_ = nullptr;
+  std::vector<std::pair<Hoister*, Hoister*>> early_;  // of code around a function
+  bool streaming_ = false;
+};
+
+}  // namespace
+
+void emit_blocks(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
+                 const Divergence& divergence, const LaneCode::Options& options, llvm::Value* wx,
+                 llvm::Value* run, bool any_lane) {
+  BlockEmitter(builder, kernel, phase, divergence, options).run(wx, run, any_lane);
+}
+
+}  // namespace vyre::codegen

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels for the cores of the host: one function per segment, which runs some workgroups of a
+// grid one after the other, each phase by phase, each phase block by block (device/kernel.hpp says
+// how it is called).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "codegen/llvm/body/phases.hpp"
+#include "codegen/llvm/cpu/buffer_use.hpp"
+#include "codegen/llvm/llvm_ir.hpp"
+#include "device/kernel.hpp"
+
+namespace vyre::codegen {
+
+struct HostTarget {
+  bool half_conversions = true;  // between f16 and f32, by instructions
+  bool cheap_masks = false;      // a masked access takes as long as a whole one
+  bool wide_vectors = true;      // of 512 bits
+  bool checked = false;
+  bool runs_once = false;                // the segment is all there is of the program
+  std::optional<std::byte> poison = {};  // what scratch memory holds that is not cleared
+  Effort effort = Effort::Full;
+};
+
+// A segment as it is compiled: `sizes` are those of its phases; none: every call is inlined.
+struct KernelSource {
+  const plan::Segment& segment;
+  const Phases& phases;
+  std::span<const CodeSize> sizes;
+  uint32_t number = 0;
+};
+
+// Adds vyre_entry_<number> to the module; says what a caller has to know.
+device::KernelInfo emit_kernel(llvm::Module& module, const KernelSource& source,
+                               const HostTarget& target);
+
+struct PhaseShape {
+  BlockShape block;
+  // By statement: ifs that few lanes take and in which these come one after the other. Empty: none.
+  std::vector<bool> one_by_one;
+};
+// Lanes of a block in which a phase is run, by what it does. `own`, by buffer: memory that no other
+// thread sees. `uses`, by buffer: what its segment does with it. `one_lane`: without need no more.
+PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
+                        const std::vector<BufferUse>& uses, bool one_lane,
+                        bool wide_vectors = true);
+
+inline constexpr uint32_t kSubgroupLanes = 32;
+
+}  // namespace vyre::codegen
