@@ -53,12 +53,12 @@ Divergence::LoopKinds Divergence::loop_kinds(const std::vector<bool>& left_out) 
   for (size_t i = 0; i < loop_.size(); ++i) {
     if (!loop_[i] || (!left_out.empty() && left_out[i])) continue;
     const auto* loop = std::get_if<For>(&p_.stmts[i]);
-    (loop != nullptr && stays_together(*loop) ? kinds.together : kinds.apart) = true;
+    (loop != nullptr && stays_convergent(*loop) ? kinds.together : kinds.apart) = true;
   }
   return kinds;
 }
 
-bool Divergence::stays_together(const For& loop) const {
+bool Divergence::stays_convergent(const For& loop) const {
   return c_.local_types[loop.variable.index()] == Type::U32 && !varies(loop.last) &&
          counts_lanes(loop.first) && !may_leave(loop.body);
 }

@@ -38,7 +38,7 @@ class Divergence {
   [[nodiscard]] bool ends_lanes(ir::FnId fn) const { return fn_ends_[fn.index()]; }
   // Divergent loops in which lanes stay together but for the last trips: from a lane's number on to
   // the same end, in the same steps.
-  [[nodiscard]] bool stays_together(const ir::For& loop) const;
+  [[nodiscard]] bool stays_convergent(const ir::For& loop) const;
   // A lane's number along x and something that is the same for all lanes.
   [[nodiscard]] bool counts_lanes(ir::ExprId id) const;
   // Lanes may jump out of it, or end in it.

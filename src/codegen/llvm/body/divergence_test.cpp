@@ -187,42 +187,42 @@ TEST(BlockShapes, ByWhatAPhaseDoes) {
 }
 
 TEST(BlockShapes, LanesThatComeOneByOne) {
-  const auto one_by_one = [](std::string_view statements) {
+  const auto serialised = [](std::string_view statements) {
     const Subject s(statements);
     const PhaseShape shape =
         choose_shape(s.program, std::vector<bool>(s.program.program.buffers.size()),
                      buffer_uses(s.program), false);
     std::string found = std::to_string(shape.block.lanes);
-    for (size_t i = 0; i < shape.one_by_one.size(); ++i)
-      if (shape.one_by_one[i])
+    for (size_t i = 0; i < shape.serialised.size(); ++i)
+      if (shape.serialised[i])
         found += std::holds_alternative<If>(s.program.program.stmts[i]) ? " if" : " loop";
     return found;
   };
   // Of an if that looks at data, and of loops in which lanes part.
-  EXPECT_EQ(one_by_one("  if a[gid.x] == 3 { atomic_min(b[a[gid.x + 1]], 2); }\n"), "32 if");
-  EXPECT_EQ(one_by_one("  if a[gid.x] == 3 { atomic_min(b[a[gid.x + 1]], b[0]); }\n"), "32 if");
-  EXPECT_EQ(one_by_one("  if gid.x < u[0] { atomic_min(b[a[gid.x + 1]], b[0]); }\n"), "1");
-  EXPECT_EQ(one_by_one("  var s = 0;\n  for e in a[gid.x] .. a[gid.x + 1] { s += a[e]; }\n"
+  EXPECT_EQ(serialised("  if a[gid.x] == 3 { atomic_min(b[a[gid.x + 1]], 2); }\n"), "32 if");
+  EXPECT_EQ(serialised("  if a[gid.x] == 3 { atomic_min(b[a[gid.x + 1]], b[0]); }\n"), "32 if");
+  EXPECT_EQ(serialised("  if gid.x < u[0] { atomic_min(b[a[gid.x + 1]], b[0]); }\n"), "1");
+  EXPECT_EQ(serialised("  var s = 0;\n  for e in a[gid.x] .. a[gid.x + 1] { s += a[e]; }\n"
                        "  b[gid.x] = s;\n"),
             "32 loop");
-  EXPECT_EQ(one_by_one("  var s = gid.x;\n  while s > 9 { s = s / 2; }\n  b[gid.x] = s;\n"),
+  EXPECT_EQ(serialised("  var s = gid.x;\n  while s > 9 { s = s / 2; }\n  b[gid.x] = s;\n"),
             "32 loop");
   // The loop is part of the branch.
-  EXPECT_EQ(one_by_one("  if a[gid.x] == 3 {\n    for e in 0 .. a[gid.x] { atomic_add(b[e], 1); }\n"
+  EXPECT_EQ(serialised("  if a[gid.x] == 3 {\n    for e in 0 .. a[gid.x] { atomic_add(b[e], 1); }\n"
                        "  }\n"),
             "32 if");
   // Lanes that may end in it, and arrays, which lie between those of other lanes.
-  EXPECT_EQ(one_by_one("  for e in 0 .. a[gid.x] {\n    if e == 7 { return; }\n  }\n"
+  EXPECT_EQ(serialised("  for e in 0 .. a[gid.x] {\n    if e == 7 { return; }\n  }\n"
                        "  b[gid.x] = 1;\n"),
             "1");
-  EXPECT_EQ(one_by_one("  var t : u32[4];\n  for e in 0 .. a[gid.x] { t[e & 3] += 1; }\n"
+  EXPECT_EQ(serialised("  var t : u32[4];\n  for e in 0 .. a[gid.x] { t[e & 3] += 1; }\n"
                        "  b[gid.x] = t[1];\n"),
             "1");
   // One element for all: the lanes put together what they have. All into copies: no turns at all.
-  EXPECT_EQ(one_by_one("  if a[gid.x] == 3 { atomic_add(b[0], 1); }\n"), "32 if");
-  EXPECT_EQ(one_by_one("  atomic_add(b[0], a[gid.x]);\n"), "32");
-  EXPECT_EQ(one_by_one("  atomic_add(b[a[gid.x]], 1);\n"), "32");
-  EXPECT_EQ(one_by_one("  let old = atomic_add(b[a[gid.x]], 1);\n  if old > 3 { b[0] = 1; }\n"),
+  EXPECT_EQ(serialised("  if a[gid.x] == 3 { atomic_add(b[0], 1); }\n"), "32 if");
+  EXPECT_EQ(serialised("  atomic_add(b[0], a[gid.x]);\n"), "32");
+  EXPECT_EQ(serialised("  atomic_add(b[a[gid.x]], 1);\n"), "32");
+  EXPECT_EQ(serialised("  let old = atomic_add(b[a[gid.x]], 1);\n  if old > 3 { b[0] = 1; }\n"),
             "1");
 }
 

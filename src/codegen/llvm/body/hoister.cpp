@@ -3,7 +3,7 @@
 
 #include <llvm/IR/IntrinsicInst.h>
 
-#include "codegen/llvm/body/lane_code.hpp"
+#include "codegen/llvm/body/memory_ref.hpp"
 
 namespace vyre::codegen {
 
@@ -36,8 +36,9 @@ bool movable(const llvm::Instruction& i) {
     return true;
   // Addresses that a test has chosen are good everywhere, and what nobody writes stays the same.
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
-    return load->hasMetadata(kSteady) || (load->hasMetadata(llvm::LLVMContext::MD_invariant_load) &&
-                                          llvm::isa<llvm::SelectInst>(load->getPointerOperand()));
+    return load->hasMetadata(kPhaseInvariant) ||
+           (load->hasMetadata(llvm::LLVMContext::MD_invariant_load) &&
+            llvm::isa<llvm::SelectInst>(load->getPointerOperand()));
   if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i))
     return call->getIntrinsicID() == in::umin || call->getIntrinsicID() == in::umax ||
            call->getIntrinsicID() == in::smin || call->getIntrinsicID() == in::smax ||

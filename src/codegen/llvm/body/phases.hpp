@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "codegen/llvm/body/lane_code.hpp"
+#include "codegen/llvm/body/memory_ref.hpp"
 #include "vyre/plan/plan.hpp"
 
 namespace vyre::codegen {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "codegen/llvm/body/promises.hpp"
+#include "codegen/llvm/body/bounds_guards.hpp"
 #include "codegen/llvm/cpu/buffer_use.hpp"
 #include "codegen/llvm/cpu/kernel.hpp"
 
@@ -16,10 +16,10 @@ namespace in = llvm::Intrinsic;
 
 namespace {
 
-class BlockEmitter : public Environment {
+class BlockEmitter : public TargetLowering, public RowLowering, public CoreLowering {
  public:
   BlockEmitter(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
-               const Divergence& divergence, const LaneCode::Options& options)
+               const Divergence& divergence, const BodyOptions& options)
       : b_(builder),
         k_(kernel),
         phase_(phase),
@@ -79,7 +79,7 @@ class BlockEmitter : public Environment {
     over(2, over);
   }
 
-  // ---- Environment
+  // ---- lowering
 
   Val builtin(Builtin builtin, uint32_t axis) override {
     switch (builtin) {
@@ -152,10 +152,10 @@ class BlockEmitter : public Environment {
     k_.out_of_bounds(site, memory, lane, index);
   }
   void poll(SiteRef site, uint32_t weight) override { k_.poll(site, b_.getInt32(weight)); }
-  llvm::Value* trips_left(uint32_t weight_bits) override {
-    return b_.CreateZExt(k_.trips_left(weight_bits), b_.getInt64Ty());
+  llvm::Value* iterations_left(uint32_t weight_bits) override {
+    return b_.CreateZExt(k_.iterations_left(weight_bits), b_.getInt64Ty());
   }
-  void poll_trips(SiteRef site, llvm::Value* trips, uint32_t weight_bits) override {
+  void poll_iterations(SiteRef site, llvm::Value* trips, uint32_t weight_bits) override {
     k_.poll(site, b_.CreateShl(b_.CreateTrunc(trips, b_.getInt32Ty()), weight_bits));
   }
   void enter_lane(llvm::Value* lane) override {
@@ -183,10 +183,10 @@ class BlockEmitter : public Environment {
   llvm::Value* wide_start() override { return wide_start_; }
 
   bool ensure_below(llvm::Value* offset, llvm::Value* limit, bool signed_index) override {
-    return hoister_ != nullptr && promises_.below(*hoister_, offset, limit, signed_index);
+    return hoister_ != nullptr && guards_.below(*hoister_, offset, limit, signed_index);
   }
   bool ensure_at_least(llvm::Value* offset, llvm::Value* limit) override {
-    return hoister_ != nullptr && promises_.at_least(*hoister_, offset, limit);
+    return hoister_ != nullptr && guards_.at_least(*hoister_, offset, limit);
   }
   llvm::Value* row_offset(llvm::Value* offset) override {
     return b_.CreateSExt(offset, b_.getInt64Ty());
@@ -198,7 +198,7 @@ class BlockEmitter : public Environment {
     if (llvm::Value* const early = hoister_->hoist(offset)) streams_.push_back({id, early});
     return false;
   }
-  void only_lanes(llvm::Value* offset, llvm::Value* limit, bool equal) override {
+  void demand_lanes(llvm::Value* offset, llvm::Value* limit, bool equal) override {
     if (narrower_ == nullptr) return;
     llvm::Value* const early_offset = narrower_->hoist(offset);
     llvm::Value* const early_limit = narrower_->hoist(limit);
@@ -254,7 +254,8 @@ class BlockEmitter : public Environment {
     wide_start_ = x;
     start_ = b_.CreateTrunc(x, b_.getInt32Ty());
     lane_end_ = block("lane_end");
-    LaneCode code(b_, *this, phase_, *divergence_, options_);
+    BodyEmitter code(b_, {.target = *this, .rows = *this, .core = this}, phase_, *divergence_,
+                     options_);
     code.emit(mask);
     if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
     b_.SetInsertPoint(lane_end_);
@@ -283,12 +284,12 @@ class BlockEmitter : public Environment {
 
   // The same again in another way, which relies on the same.
   Stretch another_stretch(llvm::Value* at, llvm::BasicBlock* before, const char* name) {
-    const Promises promises = promises_;
+    const BoundsGuards guards = guards_;
     Hoister again(before, function_);
     hoister_ = options_.shape.lanes > 1 ? &again : nullptr;
     const Stretch s = stretch(at, name);
     hoister_ = nullptr;
-    promises_ = promises;
+    guards_ = guards;
     return s;
   }
   // One lane, or some that are tested and masked.
@@ -398,7 +399,7 @@ class BlockEmitter : public Environment {
     narrower_ = &hoister;
     r.head = block("blocks");
     llvm::BasicBlock* const done = block("row_done");
-    promises_.clear();
+    guards_.clear();
     streams_.clear();
     narrow_.reset();
     const Stretch cached = stretch(r.at, "block");
@@ -412,7 +413,7 @@ class BlockEmitter : public Environment {
       streamed = another_stretch(r.at, r.before, "streamed_block");
       streaming_ = false;
     }
-    const bool all_fast = unit % lanes == 0 && promises_.empty();
+    const bool all_fast = unit % lanes == 0 && guards_.empty();
     std::optional<Stretch> few;
     std::optional<Stretch> rest;
     if (!all_fast && in_pieces()) {
@@ -425,7 +426,7 @@ class BlockEmitter : public Environment {
     b_.SetInsertPoint(r.before);
     std::tie(r.first, r.end) = narrowed(x0, x1);
     b_.CreateStore(r.first, r.at);
-    r.range = promises_.range(b_, r.end);
+    r.range = guards_.range(b_, r.end);
     b_.CreateBr(r.head);
     llvm::BasicBlock* fast = cached.start;
     repeat(r, cached);
@@ -449,11 +450,12 @@ class BlockEmitter : public Environment {
       b_.CreateBr(fast);
     } else {
       llvm::BasicBlock* const not_all = block("not_all");
-      b_.CreateCondBr(Promises::inside(b_, r.range, here, lanes), fast, not_all);
+      b_.CreateCondBr(BoundsGuards::inside(b_, r.range, here, lanes), fast, not_all);
       b_.SetInsertPoint(not_all);
       if (repeatable_ && lanes > 1) go_back(r, here, cached);
       if (few) {
-        b_.CreateCondBr(Promises::inside(b_, r.range, here, few->lanes), few->start, rest->start);
+        b_.CreateCondBr(BoundsGuards::inside(b_, r.range, here, few->lanes), few->start,
+                        rest->start);
       } else if (rest) {
         b_.CreateBr(rest->start);
       } else {
@@ -481,7 +483,7 @@ class BlockEmitter : public Environment {
     llvm::BasicBlock* head = nullptr;  // where it is decided what comes next
     llvm::Value* first = nullptr;      // the lanes of it that make a difference
     llvm::Value* end = nullptr;
-    Promises::Range range = {};  // those among them for which all promises hold
+    BoundsGuards::Range range = {};  // those among them for which all guards hold
   };
   llvm::Value* number(int64_t n) { return llvm::ConstantInt::getSigned(b_.getInt64Ty(), n); }
 
@@ -522,7 +524,7 @@ class BlockEmitter : public Environment {
   const BlockKernel& k_;
   const check::CheckedProgram& phase_;
   const Divergence* divergence_;
-  LaneCode::Options options_;
+  BodyOptions options_;
   bool has_loops_;
   bool repeatable_;
   llvm::Function& function_;
@@ -534,7 +536,7 @@ class BlockEmitter : public Environment {
   llvm::BasicBlock* lane_end_ = nullptr;
   Hoister* hoister_ = nullptr;
   Whole outer_;
-  Promises promises_;
+  BoundsGuards guards_;
   std::vector<Stream> streams_;
   std::optional<Narrow> narrow_;
   Hoister* narrower_ = nullptr;
@@ -545,7 +547,7 @@ class BlockEmitter : public Environment {
 }  // namespace
 
 void emit_blocks(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
-                 const Divergence& divergence, const LaneCode::Options& options, llvm::Value* wx,
+                 const Divergence& divergence, const BodyOptions& options, llvm::Value* wx,
                  llvm::Value* run, bool any_lane) {
   BlockEmitter(builder, kernel, phase, divergence, options).run(wx, run, any_lane);
 }

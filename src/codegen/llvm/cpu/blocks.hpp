@@ -9,7 +9,7 @@
 
 #include <functional>
 
-#include "codegen/llvm/body/lane_code.hpp"
+#include "codegen/llvm/body/body_emitter.hpp"
 
 namespace vyre::codegen {
 
@@ -28,7 +28,7 @@ struct BlockKernel {
       out_of_bounds;
   std::function<void(SiteRef, llvm::Value* weight)> poll;  // i32
   // How many trips of so many bits of weight may be made without asking, i32.
-  std::function<llvm::Value*(uint32_t weight_bits)> trips_left;
+  std::function<llvm::Value*(uint32_t weight_bits)> iterations_left;
   // Whether a store is worth going past the caches, at the insertion point; null: never.
   std::function<llvm::Value*(ir::BufferId)> streams;
   // Not empty: after each block, which takes long enough to be asked for.
@@ -38,7 +38,7 @@ struct BlockKernel {
 // `any_lane`: one lane does what all do.
 // Workgroups wx .. wx + run of a row (i64).
 void emit_blocks(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
-                 const Divergence& divergence, const LaneCode::Options& options, llvm::Value* wx,
+                 const Divergence& divergence, const BodyOptions& options, llvm::Value* wx,
                  llvm::Value* run, bool any_lane);
 
 }  // namespace vyre::codegen

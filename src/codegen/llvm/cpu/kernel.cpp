@@ -10,8 +10,8 @@
 #include "codegen/llvm/body/lane_cost.hpp"
 #include "codegen/llvm/cpu/blocks.hpp"
 #include "codegen/llvm/cpu/buffer_use.hpp"
-#include "codegen/llvm/cpu/lanes_needed.hpp"
-#include "codegen/llvm/cpu/own_copies.hpp"
+#include "codegen/llvm/cpu/demanded_lanes.hpp"
+#include "codegen/llvm/cpu/privatised_reductions.hpp"
 #include "ir/properties.hpp"
 
 namespace vyre::codegen {
@@ -58,7 +58,7 @@ class KernelEmitter {
     for (size_t i = 0; i < phases_.count(); ++i) prepare_phase(i);
     lay_out_scratch();
     group_bytes_ = scratch_bytes_;
-    std::optional<OwnCopies> copies;
+    std::optional<PrivatisedReductions> copies;
     if (!target_.checked) copies.emplace(program_, uses_, scratch_bytes_);
     if (copies && copies->empty()) copies.reset();
     if (copies) copies->enter(b_, memories_, grid_, scratch_, worker_);
@@ -83,10 +83,10 @@ class KernelEmitter {
   struct Phase {
     const check::CheckedProgram* program = nullptr;
     BlockShape shape;
-    std::vector<bool> one_by_one;
+    std::vector<bool> serialised;
     std::optional<Divergence> divergence;
     bool merges = false;  // lanes of several workgroups may be one row
-    LanesNeeded needed;
+    DemandedLanes needed;
     double cost = 1;
   };
 
@@ -163,14 +163,14 @@ class KernelEmitter {
   void prepare_phase(size_t i) {
     Phase phase;
     phase.program = &phases_.program(i);
-    if (!target_.checked) phase.needed = lanes_needed(*phase.program);
+    if (!target_.checked) phase.needed = demanded_lanes(*phase.program);
     if (!phase.needed.one) {
       // Only subgroups have to be vectors.
       const bool one_lane = target_.checked || target_.effort != Effort::Full;
       PhaseShape chosen =
           choose_shape(*phase.program, own_memory(i), uses_in(i), one_lane, target_.wide_vectors);
       phase.shape = chosen.block;
-      phase.one_by_one = std::move(chosen.one_by_one);
+      phase.serialised = std::move(chosen.serialised);
     }
     phase.divergence.emplace(*phase.program, phase.shape,
                              Divergence::Options{.accesses_end = target_.checked});
@@ -440,7 +440,7 @@ class KernelEmitter {
         m = hidden_[a.index].memory;
         const bool out = a.kind == plan::Argument::Kind::HiddenOut;
         m.address = hidden_address(hidden_[a.index], out);
-        m.steady = hidden_[a.index].two_halves && !out;
+        m.phase_invariant = hidden_[a.index].two_halves && !out;
       }
       memories.push_back(m);
     }
@@ -624,7 +624,7 @@ class KernelEmitter {
             },
         .poll = [&, index](SiteRef site,
                            llvm::Value* weight) { poll(phases_.site(index, site), weight); },
-        .trips_left =
+        .iterations_left =
             [&](uint32_t weight_bits) {
               llvm::Value* const left = b_.CreateLoad(b_.getInt32Ty(), polls_left_);
               return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax,
@@ -642,7 +642,7 @@ class KernelEmitter {
                  .jumps_over_accesses = phase.shape.lanes == 1,
                  .splits_loops = target_.effort == Effort::Full,
                  .shared_lines = true,
-                 .one_by_one = phase.one_by_one.empty() ? nullptr : &phase.one_by_one,
+                 .serialised = phase.serialised.empty() ? nullptr : &phase.serialised,
                  .size = sizes_.empty() ? nullptr : &sizes_[index]},
                 wx, run, phase.needed.one);
   }

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "codegen/llvm/body/code_size.hpp"
+#include "codegen/llvm/body/divergence.hpp"
 #include "codegen/llvm/body/phases.hpp"
 #include "codegen/llvm/cpu/buffer_use.hpp"
 #include "codegen/llvm/llvm_ir.hpp"
@@ -41,7 +43,7 @@ device::KernelInfo emit_kernel(llvm::Module& module, const KernelSource& source,
 struct PhaseShape {
   BlockShape block;
   // By statement: ifs that few lanes take and in which these come one after the other. Empty: none.
-  std::vector<bool> one_by_one;
+  std::vector<bool> serialised;
 };
 // Lanes of a block in which a phase is run, by what it does. `own`, by buffer: memory that no other
 // thread sees. `uses`, by buffer: what its segment does with it. `one_lane`: without need no more.

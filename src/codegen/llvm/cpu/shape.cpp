@@ -22,9 +22,9 @@ bool takes_turns(const Atomic& atomic) {
 // after the other: in loops of which each lane takes trips of its own, and in ifs whose condition
 // looks at data. Those are often taken by few lanes of a block (nodes on the frontier, keys that
 // match), and the rest is passed by together.
-class OneByOne {
+class Serialised {
  public:
-  OneByOne(const check::CheckedProgram& phase, const Divergence& divergence)
+  Serialised(const check::CheckedProgram& phase, const Divergence& divergence)
       : p_(phase.program),
         d_(divergence),
         found_(p_.stmts.size()),
@@ -64,7 +64,7 @@ class OneByOne {
   [[nodiscard]] bool parts(StmtId id) const {
     const auto* const loop = std::get_if<For>(&p_[id]);
     return (loop != nullptr || std::holds_alternative<While>(p_[id])) && d_.diverges(id) &&
-           (loop == nullptr || !d_.stays_together(*loop));
+           (loop == nullptr || !d_.stays_convergent(*loop));
   }
   [[nodiscard]] bool needs_turns(Block block) const {
     for (const StmtId id : p_.items(block)) {
@@ -139,7 +139,7 @@ PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
                          std::ranges::any_of(p.exprs, [](const Expr& e) {
                            return std::holds_alternative<Subgroup>(e);
                          });
-  if (subgroups) return {.block = {.lanes = kSubgroupLanes, .packed = true}, .one_by_one = {}};
+  if (subgroups) return {.block = {.lanes = kSubgroupLanes, .packed = true}, .serialised = {}};
   if (one_lane) return {};
   // The functions of the maths library keep many values at a time: not more than there are
   // registers for.
@@ -152,9 +152,9 @@ PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
     while (lanes > phase.workgroup[0]) lanes /= 2;
   if (lanes < 8) return {};
   if (private_bytes(phase) * 2 * lanes > kMostBlockArrays) return {};
-  PhaseShape shape{.block = {.lanes = lanes}, .one_by_one = {}};
+  PhaseShape shape{.block = {.lanes = lanes}, .serialised = {}};
   const Divergence divergence(phase, shape.block, {});
-  const OneByOne one_by_one(phase, divergence);
+  const Serialised serialised(phase, divergence);
   std::vector<bool> for_effect(p.exprs.size());
   for (const Stmt& s : p.stmts)
     if (const auto* eval = std::get_if<Eval>(&s)) for_effect[eval->value.index()] = true;
@@ -162,7 +162,7 @@ PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
   bool waiting = false;  // and look at what the one before has left, or meet other threads
   for (size_t i = 0; i < p.exprs.size(); ++i) {
     const auto* atomic = std::get_if<Atomic>(&p.exprs[i]);
-    if (atomic == nullptr || one_by_one.has(i) || !takes_turns(*atomic)) continue;
+    if (atomic == nullptr || serialised.has(i) || !takes_turns(*atomic)) continue;
     // Lanes put together what they have, or have a copy of the buffer for themselves.
     const bool buffer = atomic->memory.kind == Memory::Kind::Buffer;
     const bool to_one_element =
@@ -174,11 +174,11 @@ PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
     waiting = waiting || !buffer || !own[atomic->memory.index];
   }
   // Lanes that walk through memory side by side use whole cache lines, which makes up for turns.
-  const Divergence::LoopKinds loops = divergence.loop_kinds(one_by_one.stmts());
+  const Divergence::LoopKinds loops = divergence.loop_kinds(serialised.stmts());
   if (waiting || loops.apart || (turns && !loops.together)) return {};
   // What they read side by side in a step is all that memory gives in a row.
   if (loops.together && !maths && phase.workgroup[0] >= 2 * lanes) shape.block.lanes = 2 * lanes;
-  shape.one_by_one = one_by_one.found();
+  shape.serialised = serialised.found();
   return shape;
 }
 

@@ -83,13 +83,13 @@ void NvptxKernel::declare_meetings() {
   }
 }
 
-bool NvptxKernel::does(StmtId id) {
+bool NvptxKernel::try_lower_statement(StmtId id) {
   const auto step = votes_.step(id);
   if (step && step->casts) b_.CreateStore(b_.getTrue(), cast_[step->vote]);
   return step.has_value();
 }
 
-llvm::Value* NvptxKernel::knows(ExprId id) {
+llvm::Value* NvptxKernel::try_lower_expression(ExprId id) {
   const auto vote = votes_.outcome(id);
   return vote ? b_.CreateLoad(b_.getInt32Ty(), outcome_[*vote]) : nullptr;
 }

@@ -119,14 +119,14 @@ void NvptxKernel::emit_lanes(uint32_t lanes) {
   lanes_ = lanes;
   const BlockShape shape{.lanes = lanes};
   const Divergence divergence(program_, shape, {.accesses_end = checked_});
-  LaneCode code(b_, *this, program_, divergence,
-                {.shape = shape,
-                 .checked = checked_,
-                 .half_conversions = machine_.half_conversions,
-                 .jumps_over_accesses = true,
-                 .nests_loops = true,
-                 .lanes_are_threads = lanes == 1,
-                 .size = size_});
+  BodyEmitter code(b_, {.target = *this, .rows = *this, .threads = this}, program_, divergence,
+                   {.shape = shape,
+                    .checked = checked_,
+                    .half_conversions = machine_.half_conversions,
+                    .jumps_over_accesses = true,
+                    .nests_loops = true,
+                    .lanes_are_threads = lanes == 1,
+                    .size = size_});
   code.emit(nullptr);
   if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
 }
@@ -134,14 +134,14 @@ void NvptxKernel::emit_lanes(uint32_t lanes) {
 // Code for all lanes of a thread, and what it relies on.
 struct NvptxKernel::Version {
   llvm::BasicBlock* start = nullptr;
-  Promises promises;
+  BoundsGuards guards;
 };
 
 NvptxKernel::Version NvptxKernel::together(llvm::Value* first, llvm::BasicBlock* before,
                                            bool aligned) {
   Hoister hoister(before, *function_);
   hoister_ = &hoister;
-  promises_.clear();
+  guards_.clear();
   aligned_ = aligned;
   llvm::BasicBlock* const start = block("together");
   b_.SetInsertPoint(start);
@@ -150,7 +150,7 @@ NvptxKernel::Version NvptxKernel::together(llvm::Value* first, llvm::BasicBlock*
   emit_lanes(shape_.lanes);
   hoister_ = nullptr;
   aligned_ = false;
-  return {start, promises_};
+  return {start, guards_};
 }
 
 // A row starts at a multiple of the thread's lanes and a constant, and neighbours at the same one:
@@ -175,7 +175,7 @@ llvm::Value* NvptxKernel::row_offset(llvm::Value* offset) {
   llvm::Value* const wide_row = b_.CreateSExt(row, wide);
   llvm::Value* const start = b_.CreateAnd(wide_row, b_.getInt64(~uint64_t{shape_.lanes - 1}));
   llvm::Value* const sum = b_.CreateAdd(start, llvm::ConstantInt::getSigned(wide, constant));
-  return promises_.fact(*hoister_, b_.CreateICmpEQ(sum, plain)) ? sum : plain;
+  return guards_.fact(*hoister_, b_.CreateICmpEQ(sum, plain)) ? sum : plain;
 }
 
 // All lanes of the thread together if they are inside of everything, otherwise one after the other:
@@ -194,15 +194,15 @@ void NvptxKernel::emit_several() {
   // Rows of a plate may start anywhere. Accesses of sixteen bytes may not: where they would be
   // that, the code is there a second time, for the others.
   std::vector<Version> versions = {together(first, before, true)};
-  if (versions[0].promises.has_facts()) versions.push_back(together(first, before, false));
-  llvm::BasicBlock* const one_by_one = block("one_by_one");
+  if (versions[0].guards.has_facts()) versions.push_back(together(first, before, false));
+  llvm::BasicBlock* const serialised = block("one_by_one");
   b_.SetInsertPoint(before);
   llvm::MDBuilder md(context_);
   for (const Version& version : versions) {
     llvm::BasicBlock* const otherwise =
-        &version == &versions.back() ? one_by_one : block("not_aligned");
-    const Promises::Range range = version.promises.range(b_, end);
-    b_.CreateCondBr(Promises::inside(b_, range, first, shape_.lanes), version.start, otherwise,
+        &version == &versions.back() ? serialised : block("not_aligned");
+    const BoundsGuards::Range range = version.guards.range(b_, end);
+    b_.CreateCondBr(BoundsGuards::inside(b_, range, first, shape_.lanes), version.start, otherwise,
                     md.createBranchWeights(1000, 1));
     b_.SetInsertPoint(otherwise);
   }
@@ -214,7 +214,7 @@ void NvptxKernel::emit_several() {
   b_.CreateCondBr(b_.CreateICmpULT(first, last), lane, exit_);
   b_.SetInsertPoint(lane);
   llvm::PHINode* const at = b_.CreatePHI(wide, 2);
-  at->addIncoming(first, one_by_one);
+  at->addIncoming(first, serialised);
   wide_start_ = at;
   start_ = b_.CreateTrunc(at, b_.getInt32Ty());
   lane_end_ = next;

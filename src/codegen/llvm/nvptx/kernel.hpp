@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/llvm/body/lane_code.hpp"
-#include "codegen/llvm/body/promises.hpp"
+#include "codegen/llvm/body/body_emitter.hpp"
+#include "codegen/llvm/body/bounds_guards.hpp"
 #include "codegen/llvm/machine_code.hpp"
 #include "codegen/llvm/nvptx/target.hpp"
 #include "codegen/llvm/nvptx/votes.hpp"
@@ -41,18 +41,18 @@ struct ThreadUse {
 };
 ThreadUse thread_use(const check::CheckedProgram& program, bool accesses_end);
 
-class NvptxKernel : public Environment {
+class NvptxKernel : public TargetLowering, public RowLowering, public ThreadLowering {
  public:
   struct Options {
     bool checked = false;
     std::optional<std::byte> poison = {};  // NvptxTarget::poison
-    const CodeSize* size = nullptr;        // LaneCode::Options::size
+    const CodeSize* size = nullptr;        // BodyOptions::size
   };
   NvptxKernel(llvm::Module& module, const plan::Plan& plan, uint32_t number, const Machine& machine,
               const Options& options);
   void run();
 
-  // ---- Environment
+  // ---- lowering
 
   Val builtin(ir::Builtin builtin, uint32_t axis) override;
   MemoryRef buffer(ir::BufferId id) override { return memories_[id.index()]; }
@@ -61,8 +61,8 @@ class NvptxKernel : public Environment {
   void out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Value* lane,
                      llvm::Value* index) override;
   void poll(SiteRef site, uint32_t weight) override;
-  void spend(llvm::Value* units) override;
-  void ask(SiteRef site) override;
+  void count_work(llvm::Value* units) override;
+  void poll_if_due(SiteRef site) override;
   void enter_function() override { early_.push_back(std::exchange(hoister_, nullptr)); }
   void leave_function() override {
     hoister_ = early_.back();
@@ -72,18 +72,18 @@ class NvptxKernel : public Environment {
   llvm::Value* start() override { return start_; }
   llvm::Value* wide_start() override { return wide_start_; }
   bool ensure_below(llvm::Value* offset, llvm::Value* limit, bool signed_index) override {
-    return hoister_ != nullptr && promises_.below(*hoister_, offset, limit, signed_index);
+    return hoister_ != nullptr && guards_.below(*hoister_, offset, limit, signed_index);
   }
   bool ensure_at_least(llvm::Value* offset, llvm::Value* limit) override {
-    return hoister_ != nullptr && promises_.at_least(*hoister_, offset, limit);
+    return hoister_ != nullptr && guards_.at_least(*hoister_, offset, limit);
   }
   llvm::Value* row_offset(llvm::Value* offset) override;
   bool streams(ir::BufferId, llvm::Value*) override { return false; }
-  void only_lanes(llvm::Value*, llvm::Value*, bool) override {}
+  void demand_lanes(llvm::Value*, llvm::Value*, bool) override {}
   void workgroup_barrier() override;
   void grid_barrier(ir::StmtId at) override;
-  bool does(ir::StmtId id) override;
-  llvm::Value* knows(ir::ExprId id) override;
+  bool try_lower_statement(ir::StmtId id) override;
+  llvm::Value* try_lower_expression(ir::ExprId id) override;
   void subgroup_barrier() override;
   void copy(const CopyOperands& x, SiteRef site) override;
   llvm::Value* ballot(llvm::Value* condition) override;
@@ -198,7 +198,7 @@ class NvptxKernel : public Environment {
   uint32_t lanes_ = 1;
   Hoister* hoister_ = nullptr;
   std::vector<Hoister*> early_;  // of code around a function
-  Promises promises_;
+  BoundsGuards guards_;
   bool aligned_ = false;  // rows start at multiples of a thread's lanes
   llvm::Value* shared_ = nullptr;
   llvm::Value* control_ = nullptr;

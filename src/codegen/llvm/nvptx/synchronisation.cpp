@@ -202,15 +202,15 @@ void NvptxKernel::ask_first() {
 }
 
 void NvptxKernel::poll(SiteRef site, uint32_t weight) {
-  spend(b_.getInt32(weight));
-  ask(site);
+  count_work(b_.getInt32(weight));
+  poll_if_due(site);
 }
 
-void NvptxKernel::spend(llvm::Value* units) {
+void NvptxKernel::count_work(llvm::Value* units) {
   b_.CreateStore(b_.CreateSub(b_.CreateLoad(b_.getInt32Ty(), polls_left_), units), polls_left_);
 }
 
-void NvptxKernel::ask(SiteRef site) {
+void NvptxKernel::poll_if_due(SiteRef site) {
   llvm::Value* const left = b_.CreateLoad(b_.getInt32Ty(), polls_left_);
   llvm::BasicBlock* const ask = block("ask");
   llvm::BasicBlock* const stop = block("give_up");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/llvm/cpu/own_copies.hpp"
+#include "codegen/llvm/cpu/privatised_reductions.hpp"
 
 #include <cstddef>
 
@@ -55,8 +55,9 @@ void for_each_element(Builder& b, llvm::Value* at_all, llvm::Value* count,
 
 }  // namespace
 
-OwnCopies::OwnCopies(const check::CheckedProgram& segment, const std::vector<BufferUse>& uses,
-                     uint64_t& scratch_bytes)
+PrivatisedReductions::PrivatisedReductions(const check::CheckedProgram& segment,
+                                           const std::vector<BufferUse>& uses,
+                                           uint64_t& scratch_bytes)
     : lanes_per_group_(uint64_t{segment.workgroup[0]} * segment.workgroup[1] *
                        segment.workgroup[2]) {
   for (uint32_t i = 0; i < uses.size() && copies_.size() < kMostCopies; ++i) {
@@ -70,8 +71,8 @@ OwnCopies::OwnCopies(const check::CheckedProgram& segment, const std::vector<Buf
   }
 }
 
-llvm::Value* OwnCopies::worth_it(Builder& b, const Copy& copy, llvm::Value* length,
-                                 const std::array<llvm::Value*, 3>& grid) const {
+llvm::Value* PrivatisedReductions::worth_it(Builder& b, const Copy& copy, llvm::Value* length,
+                                            const std::array<llvm::Value*, 3>& grid) const {
   llvm::Type* const word = b.getInt64Ty();
   llvm::Value* const wide = b.CreateZExt(length, word);
   llvm::Value* lanes = b.getInt64(lanes_per_group_);
@@ -80,9 +81,9 @@ llvm::Value* OwnCopies::worth_it(Builder& b, const Copy& copy, llvm::Value* leng
                      b.CreateICmpUGE(lanes, b.CreateMul(wide, b.getInt64(kLanesPerElement))));
 }
 
-void OwnCopies::enter(Builder& b, std::vector<MemoryRef>& memories,
-                      const std::array<llvm::Value*, 3>& grid, llvm::Value* scratch,
-                      llvm::Value* worker) {
+void PrivatisedReductions::enter(Builder& b, std::vector<MemoryRef>& memories,
+                                 const std::array<llvm::Value*, 3>& grid, llvm::Value* scratch,
+                                 llvm::Value* worker) {
   for (Copy& c : copies_) {
     llvm::Value* const length = memories[c.buffer].length;
     c.memory = {.use = worth_it(b, c, length, grid),
@@ -114,7 +115,8 @@ void OwnCopies::enter(Builder& b, std::vector<MemoryRef>& memories,
 }
 
 // Called for one worker after the other, so plain operations will do.
-void OwnCopies::finish(Builder& b, llvm::Module& module, uint32_t number, bool half_conversions) {
+void PrivatisedReductions::finish(Builder& b, llvm::Module& module, uint32_t number,
+                                  bool half_conversions) {
   llvm::Type* const ptr = b.getPtrTy();
   llvm::Function* const finish = llvm::Function::Create(
       llvm::FunctionType::get(b.getVoidTy(), {ptr, ptr}, false), llvm::GlobalValue::ExternalLinkage,

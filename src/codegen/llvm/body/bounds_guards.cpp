@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/llvm/body/promises.hpp"
+#include "codegen/llvm/body/bounds_guards.hpp"
 
 namespace vyre::codegen {
 
 namespace in = llvm::Intrinsic;
 
-bool Promises::add(Hoister& hoister, Condition condition) {
+bool BoundsGuards::add(Hoister& hoister, Condition condition) {
   condition.offset = hoister.hoist(condition.offset);
   condition.limit = hoister.hoist(condition.limit);
   if (condition.offset == nullptr || condition.limit == nullptr) return false;
@@ -13,23 +13,24 @@ bool Promises::add(Hoister& hoister, Condition condition) {
   return true;
 }
 
-bool Promises::below(Hoister& hoister, llvm::Value* offset, llvm::Value* limit, bool signed_index) {
+bool BoundsGuards::below(Hoister& hoister, llvm::Value* offset, llvm::Value* limit,
+                         bool signed_index) {
   return add(hoister,
              {.offset = offset, .limit = limit, .below = true, .signed_index = signed_index});
 }
 
-bool Promises::at_least(Hoister& hoister, llvm::Value* offset, llvm::Value* limit) {
+bool BoundsGuards::at_least(Hoister& hoister, llvm::Value* offset, llvm::Value* limit) {
   return add(hoister, {.offset = offset, .limit = limit});
 }
 
-bool Promises::fact(Hoister& hoister, llvm::Value* condition) {
+bool BoundsGuards::fact(Hoister& hoister, llvm::Value* condition) {
   llvm::Value* const early = hoister.hoist(condition);
   if (early == nullptr) return false;
   facts_.push_back(early);
   return true;
 }
 
-Promises::Range Promises::range(Builder& b, llvm::Value* end) const {
+BoundsGuards::Range BoundsGuards::range(Builder& b, llvm::Value* end) const {
   Range r{.high = end};
   for (const Condition& c : conditions_) {
     llvm::Type* const word = b.getInt64Ty();
@@ -54,7 +55,7 @@ Promises::Range Promises::range(Builder& b, llvm::Value* end) const {
   return r;
 }
 
-llvm::Value* Promises::inside(Builder& b, const Range& r, llvm::Value* here, uint32_t lanes) {
+llvm::Value* BoundsGuards::inside(Builder& b, const Range& r, llvm::Value* here, uint32_t lanes) {
   llvm::Value* all = b.CreateICmpSLE(b.CreateAdd(here, b.getInt64(lanes), "", true, true), r.high);
   if (r.low != nullptr) all = b.CreateAnd(all, b.CreateICmpSGE(here, r.low));
   return r.facts != nullptr ? b.CreateAnd(all, r.facts) : all;

@@ -6,16 +6,16 @@
 #include <array>
 #include <vector>
 
-#include "codegen/llvm/body/lane_code.hpp"
+#include "codegen/llvm/body/memory_ref.hpp"
 #include "codegen/llvm/cpu/buffer_use.hpp"
 
 namespace vyre::codegen {
 
-class OwnCopies {
+class PrivatisedReductions {
  public:
   // Takes room at the end of the scratch memory.
-  OwnCopies(const check::CheckedProgram& segment, const std::vector<BufferUse>& uses,
-            uint64_t& scratch_bytes);
+  PrivatisedReductions(const check::CheckedProgram& segment, const std::vector<BufferUse>& uses,
+                       uint64_t& scratch_bytes);
 
   [[nodiscard]] bool empty() const { return copies_.empty(); }
 
@@ -33,7 +33,7 @@ class OwnCopies {
     ir::AtomicOp op = ir::AtomicOp::Add;
     ir::Type type = ir::Type::U32;
     uint64_t at = 0;
-    OwnCopy memory;
+    PrivateCopy memory;
   };
   llvm::Value* worth_it(Builder& b, const Copy& copy, llvm::Value* length,
                         const std::array<llvm::Value*, 3>& grid) const;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What conditions say of differences: behind `lane >= distance` the difference of the two does not
-// wrap. LLVM knows how large a lane's number is, and then needs no test of the bounds.
+#include "codegen/llvm/body/condition_facts.hpp"
+
 #include <optional>
 #include <tuple>
-
-#include "codegen/llvm/body/lane_code.hpp"
 
 namespace vyre::codegen {
 
@@ -45,22 +43,24 @@ bool assigns(const Program& p, Block block, LocalId local) {
 
 }  // namespace
 
-void LaneCode::learn(ExprId condition, bool holds, Block block) {
-  const auto* e = std::get_if<Binary>(&p()[condition]);
-  if (wide() || e == nullptr) return;
+void ConditionFacts::learn(const check::CheckedProgram& c, ExprId condition, bool holds,
+                           Block block) {
+  const Program& p = c.program;
+  const auto* e = std::get_if<Binary>(&p[condition]);
+  if (e == nullptr) return;
   if (is_lazy(e->op)) {
     if (holds != (e->op == BinaryOp::LogicalAnd)) return;
-    learn(e->left, holds, block);
-    learn(e->right, holds, block);
+    learn(c, e->left, holds, block);
+    learn(c, e->right, holds, block);
     return;
   }
   if (!is_comparison(e->op)) return;
-  const Type type = type_of_expr(e->left);
+  const Type type = *c.expr_types[e->left.index()];
   if (type != Type::U32 && type != Type::U64) return;
   for (const ExprId side : {e->left, e->right}) {
-    if (!simple(p()[side])) return;
-    if (const auto* ref = std::get_if<LocalRef>(&p()[side]);
-        ref != nullptr && assigns(p(), block, ref->local))
+    if (!simple(p[side])) return;
+    if (const auto* ref = std::get_if<LocalRef>(&p[side]);
+        ref != nullptr && assigns(p, block, ref->local))
       return;
   }
   const bool left = holds ? e->op == BinaryOp::Ge || e->op == BinaryOp::Gt
@@ -71,9 +71,9 @@ void LaneCode::learn(ExprId condition, bool holds, Block block) {
   if (right) facts_.emplace_back(e->right, e->left);
 }
 
-bool LaneCode::at_least(ExprId large, ExprId small) const {
+bool ConditionFacts::at_least(const Program& p, ExprId large, ExprId small) const {
   for (const auto& [a, b] : facts_)
-    if (same(p()[a], p()[large]) && same(p()[b], p()[small])) return true;
+    if (same(p[a], p[large]) && same(p[b], p[small])) return true;
   return false;
 }
 

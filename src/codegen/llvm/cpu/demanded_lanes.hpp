@@ -8,10 +8,10 @@
 
 namespace vyre::codegen {
 
-struct LanesNeeded {
+struct DemandedLanes {
   bool one = false;      // any lane will do
   ir::StmtId test = {};  // valid: any lane will do besides those for which this `if` holds
 };
-LanesNeeded lanes_needed(const check::CheckedProgram& phase);
+DemandedLanes demanded_lanes(const check::CheckedProgram& phase);
 
 }  // namespace vyre::codegen

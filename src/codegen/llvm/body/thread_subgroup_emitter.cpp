@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subgroup operations of lanes that are threads: values go from lane to lane as words. Lanes that
-// have ended, or never were, cannot be asked for anything; where there may be such lanes, each lane
-// collects the values of all and computes what the whole subgroup would have.
-#include "codegen/llvm/body/lane_code.hpp"
+#include "codegen/llvm/body/thread_subgroup_emitter.hpp"
+
+#include "codegen/llvm/body/emitters.hpp"
 
 namespace vyre::codegen {
 
@@ -15,59 +14,61 @@ constexpr uint32_t kLanes = 32;
 }  // namespace
 
 // Of any type, word by word.
-llvm::Value* LaneCode::word_of_lane(llvm::Value* v, llvm::Value* lane) {
+llvm::Value* ThreadSubgroupEmitter::word_of_lane(llvm::Value* v, llvm::Value* lane) {
   llvm::Type* const type = v->getType();
   llvm::Type* const word = b_.getInt32Ty();
   if (type->isIntegerTy(1))
-    return b_.CreateICmpNE(env_.from_lane(b_.CreateZExt(v, word), lane), b_.getInt32(0));
+    return b_.CreateICmpNE(x_.threads().from_lane(b_.CreateZExt(v, word), lane), b_.getInt32(0));
   if (type->getScalarSizeInBits() == 32)
-    return b_.CreateBitCast(env_.from_lane(b_.CreateBitCast(v, word), lane), type);
+    return b_.CreateBitCast(x_.threads().from_lane(b_.CreateBitCast(v, word), lane), type);
   llvm::Type* const wide = b_.getInt64Ty();
   llvm::Value* const bits = b_.CreateBitCast(v, wide);
-  llvm::Value* const low = env_.from_lane(b_.CreateTrunc(bits, word), lane);
-  llvm::Value* const high = env_.from_lane(b_.CreateTrunc(b_.CreateLShr(bits, 32), word), lane);
+  llvm::Value* const low = x_.threads().from_lane(b_.CreateTrunc(bits, word), lane);
+  llvm::Value* const high =
+      x_.threads().from_lane(b_.CreateTrunc(b_.CreateLShr(bits, 32), word), lane);
   return b_.CreateBitCast(
       b_.CreateOr(b_.CreateZExt(low, wide), b_.CreateShl(b_.CreateZExt(high, wide), 32)), type);
 }
 
 // Reductions and scans over 32 lanes that are all there.
-llvm::Value* LaneCode::over_threads(SubgroupOp op, Type type, llvm::Value* v) {
-  llvm::Value* const self = env_.builtin(Builtin::SubgroupLane, 0).v;
+llvm::Value* ThreadSubgroupEmitter::over_all(SubgroupOp op, Type type, llvm::Value* v) {
+  llvm::Value* const self = x_.target.builtin(Builtin::SubgroupLane, 0).v;
   const bool scans = op == SubgroupOp::InclusiveAdd || op == SubgroupOp::ExclusiveAdd;
-  llvm::Constant* const nothing = identity(scans ? SubgroupOp::Add : op, type);
+  llvm::Constant* const nothing = e_.subgroups.identity(scans ? SubgroupOp::Add : op, type);
   const auto from_below = [&](uint32_t distance) {
     llvm::Value* const below = word_of_lane(v, b_.CreateSub(self, b_.getInt32(distance)));
     return b_.CreateSelect(b_.CreateICmpUGE(self, b_.getInt32(distance)), below, nothing);
   };
   for (uint32_t distance = 1; distance < kLanes; distance *= 2) {
     if (scans) {
-      v = joined(SubgroupOp::Add, type, from_below(distance), v);
+      v = e_.subgroups.joined(SubgroupOp::Add, type, from_below(distance), v);
       continue;
     }
     // The lower lane is on the left: the order of float sums.
     llvm::Value* const other = word_of_lane(v, b_.CreateXor(self, b_.getInt32(distance)));
     llvm::Value* const lower =
         b_.CreateICmpEQ(b_.CreateAnd(self, b_.getInt32(distance)), b_.getInt32(0));
-    v = joined(op, type, b_.CreateSelect(lower, v, other), b_.CreateSelect(lower, other, v));
+    v = e_.subgroups.joined(op, type, b_.CreateSelect(lower, v, other),
+                            b_.CreateSelect(lower, other, v));
   }
   return op == SubgroupOp::ExclusiveAdd ? from_below(1) : v;
 }
 
 // The same where only the lanes with a bit in `present` are there.
-llvm::Value* LaneCode::of_all_lanes(SubgroupOp op, Type type, llvm::Value* v,
-                                    llvm::Value* present) {
+llvm::Value* ThreadSubgroupEmitter::over_present(SubgroupOp op, Type type, llvm::Value* v,
+                                                 llvm::Value* present) {
   const bool scans = op == SubgroupOp::InclusiveAdd || op == SubgroupOp::ExclusiveAdd;
   llvm::Type* const t = type_of(type, b_.getContext());
-  llvm::Constant* const nothing = identity(scans ? SubgroupOp::Add : op, type);
-  llvm::Value* const all = new_variable(llvm::ArrayType::get(t, kLanes));
+  llvm::Constant* const nothing = e_.subgroups.identity(scans ? SubgroupOp::Add : op, type);
+  llvm::Value* const all = x_.new_variable(llvm::ArrayType::get(t, kLanes));
   const auto at = [&](llvm::Value* lane) {
     return b_.CreateGEP(t, all, b_.CreateZExt(lane, b_.getInt64Ty()));
   };
   // for k in 0 .. count, at least once
   const auto count_to = [&](llvm::Value* count, llvm::function_ref<void(llvm::Value*)> body) {
     llvm::BasicBlock* const from = b_.GetInsertBlock();
-    llvm::BasicBlock* const trip = new_block("lane");
-    llvm::BasicBlock* const after = new_block("lanes_done");
+    llvm::BasicBlock* const trip = x_.new_block("lane");
+    llvm::BasicBlock* const after = x_.new_block("lanes_done");
     b_.CreateBr(trip);
     b_.SetInsertPoint(trip);
     llvm::PHINode* const k = b_.CreatePHI(b_.getInt32Ty(), 2);
@@ -88,53 +89,54 @@ llvm::Value* LaneCode::of_all_lanes(SubgroupOp op, Type type, llvm::Value* v,
       count_to(b_.getInt32(kLanes - distance), [&](llvm::Value* k) {
         llvm::Value* const to = b_.CreateSub(b_.getInt32(kLanes - 1), k);
         llvm::Value* const from = b_.CreateSub(to, b_.getInt32(distance));
-        b_.CreateStore(
-            joined(SubgroupOp::Add, type, b_.CreateLoad(t, at(from)), b_.CreateLoad(t, at(to))),
-            at(to));
+        b_.CreateStore(e_.subgroups.joined(SubgroupOp::Add, type, b_.CreateLoad(t, at(from)),
+                                           b_.CreateLoad(t, at(to))),
+                       at(to));
       });
       continue;
     }
     count_to(b_.getInt32(kLanes / (2 * distance)), [&](llvm::Value* k) {
       llvm::Value* const low = b_.CreateMul(k, b_.getInt32(2 * distance));
       llvm::Value* const high = b_.CreateAdd(low, b_.getInt32(distance));
-      b_.CreateStore(joined(op, type, b_.CreateLoad(t, at(low)), b_.CreateLoad(t, at(high))),
-                     at(low));
+      b_.CreateStore(
+          e_.subgroups.joined(op, type, b_.CreateLoad(t, at(low)), b_.CreateLoad(t, at(high))),
+          at(low));
     });
   }
   if (!scans) return b_.CreateLoad(t, at(b_.getInt32(0)));
-  llvm::Value* const self = env_.builtin(Builtin::SubgroupLane, 0).v;
+  llvm::Value* const self = x_.target.builtin(Builtin::SubgroupLane, 0).v;
   if (op == SubgroupOp::InclusiveAdd) return b_.CreateLoad(t, at(self));
   llvm::Value* const first = b_.CreateICmpEQ(self, b_.getInt32(0));
   llvm::Value* const below = b_.CreateSelect(first, self, b_.CreateSub(self, b_.getInt32(1)));
   return b_.CreateSelect(first, nothing, b_.CreateLoad(t, at(below)));
 }
 
-Val LaneCode::thread_subgroup(const Subgroup& e) {
-  const Type type = type_of_expr(e.value);
-  llvm::Value* const v = value(e.value).v;
-  llvm::Value* const operand = e.lane.valid() ? value(e.lane).v : nullptr;
-  if (terminated()) return {v, false};
+Val ThreadSubgroupEmitter::subgroup(const Subgroup& e) {
+  const Type type = x_.type_of_expr(e.value);
+  llvm::Value* const v = e_.values.value(e.value).v;
+  llvm::Value* const operand = e.lane.valid() ? e_.values.value(e.lane).v : nullptr;
+  if (x_.terminated()) return {v, false};
   switch (e.op) {
-    case SubgroupOp::Ballot: return {env_.ballot(v), false};
-    case SubgroupOp::Any: return {b_.CreateICmpNE(env_.ballot(v), b_.getInt32(0)), false};
+    case SubgroupOp::Ballot: return {x_.threads().ballot(v), false};
+    case SubgroupOp::Any: return {b_.CreateICmpNE(x_.threads().ballot(v), b_.getInt32(0)), false};
     case SubgroupOp::All:
-      return {b_.CreateICmpEQ(env_.ballot(b_.CreateNot(v)), b_.getInt32(0)), false};
+      return {b_.CreateICmpEQ(x_.threads().ballot(b_.CreateNot(v)), b_.getInt32(0)), false};
     default: break;
   }
-  const bool full = env_.subgroups_are_full();
-  llvm::Value* const present = full ? b_.getInt32(~uint32_t{0}) : env_.ballot(b_.getTrue());
+  const bool full = x_.threads().subgroups_are_full();
+  llvm::Value* const present = full ? b_.getInt32(~uint32_t{0}) : x_.threads().ballot(b_.getTrue());
   if (operand == nullptr) {
-    if (full) return {over_threads(e.op, type, v), false};
-    llvm::BasicBlock* const all = new_block("all_lanes");
-    llvm::BasicBlock* const some = new_block("some_lanes");
-    llvm::BasicBlock* const after = new_block("subgroup_done");
+    if (full) return {over_all(e.op, type, v), false};
+    llvm::BasicBlock* const all = x_.new_block("all_lanes");
+    llvm::BasicBlock* const some = x_.new_block("some_lanes");
+    llvm::BasicBlock* const after = x_.new_block("subgroup_done");
     b_.CreateCondBr(b_.CreateICmpEQ(present, b_.getInt32(~uint32_t{0})), all, some);
     b_.SetInsertPoint(all);
-    llvm::Value* const quick = over_threads(e.op, type, v);
+    llvm::Value* const quick = over_all(e.op, type, v);
     llvm::BasicBlock* const all_end = b_.GetInsertBlock();
     b_.CreateBr(after);
     b_.SetInsertPoint(some);
-    llvm::Value* const slow = of_all_lanes(e.op, type, v, present);
+    llvm::Value* const slow = over_present(e.op, type, v, present);
     llvm::BasicBlock* const some_end = b_.GetInsertBlock();
     b_.CreateBr(after);
     b_.SetInsertPoint(after);
@@ -146,7 +148,7 @@ Val LaneCode::thread_subgroup(const Subgroup& e) {
 
   // Numbers of lanes may be of any integer type.
   llvm::Type* const t = operand->getType();
-  llvm::Value* const self = b_.CreateZExtOrTrunc(env_.builtin(Builtin::SubgroupLane, 0).v, t);
+  llvm::Value* const self = b_.CreateZExtOrTrunc(x_.target.builtin(Builtin::SubgroupLane, 0).v, t);
   llvm::Constant* const size = llvm::ConstantInt::get(t, kLanes);
   llvm::Value* from = operand;
   llvm::Value* valid = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/llvm/cpu/lanes_needed.hpp"
+#include "codegen/llvm/cpu/demanded_lanes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,11 +16,11 @@ constexpr std::string_view kBuffers =
 check::CheckedProgram program_of(std::string_view statements) {
   return plan_of(std::string(kBuffers) + std::string(statements) + "}\n").segments[0].program;
 }
-LanesNeeded needed(std::string_view statements) {
-  return lanes_needed(program_of(statements));
+DemandedLanes needed(std::string_view statements) {
+  return demanded_lanes(program_of(statements));
 }
 
-TEST(LanesNeeded, OneWhereAllDoTheSame) {
+TEST(DemandedLanes, OneWhereAllDoTheSame) {
   EXPECT_TRUE(needed("  let x = u[0] + 1;\n  n[0] = x;\n").one);
   EXPECT_TRUE(needed("  if u[0] > 3 { n[u[1]] = a[5]; }\n").one);
   EXPECT_FALSE(needed("  n[0] += 1;\n").one);
@@ -30,7 +30,7 @@ TEST(LanesNeeded, OneWhereAllDoTheSame) {
   EXPECT_FALSE(needed("  if a[0] > 3 { trap(1, 2); }\n  n[0] = 1;\n").one);
 }
 
-TEST(LanesNeeded, ThoseOfOneTest) {
+TEST(DemandedLanes, ThoseOfOneTest) {
   EXPECT_TRUE(needed("  if lid.x < u[0] { b[gid.x] = 1; }\n").test.valid());
   EXPECT_TRUE(needed("  if lid.x == 0 { atomic_add(n[0], 1); }\n  n[1] = u[0];\n").test.valid());
   // Two tests, an `else`, a limit of each lane, or lanes that leave what follows to others.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/llvm/cpu/lanes_needed.hpp"
+#include "codegen/llvm/cpu/demanded_lanes.hpp"
 
 #include <variant>
 
@@ -15,7 +15,7 @@ class Analysis {
  public:
   explicit Analysis(const check::CheckedProgram& phase) : c_(phase), p_(phase.program) {}
 
-  LanesNeeded run() {
+  DemandedLanes run() {
     if (!same(p_.body, true)) return {};
     return {.one = !test_.valid(), .test = test_};
   }
@@ -51,13 +51,13 @@ class Analysis {
     for_each_operand(p_, e, [&](ExprId operand) { all = all && uniform(operand); });
     return all;
   }
-  [[nodiscard]] bool steady(ExprId id) const { return pure(id) && uniform(id); }
+  [[nodiscard]] bool invariant(ExprId id) const { return pure(id) && uniform(id); }
 
   // A comparison that picks a stretch of lanes, at the end of what there is to compare.
   [[nodiscard]] bool picks(ExprId id) const {
     const auto* e = std::get_if<Binary>(&p_[id]);
     return e != nullptr && (e->op == BinaryOp::Lt || e->op == BinaryOp::Eq) && pure(e->left) &&
-           steady(e->right);
+           invariant(e->right);
   }
 
   // Lanes that end there leave what comes after it to the others.
@@ -90,17 +90,17 @@ class Analysis {
     if (const auto* x = std::get_if<Nested>(&s)) return same(x->body, top);
     if (const auto* x = std::get_if<Region>(&s)) return same(x->body, top);
     if (const auto* x = std::get_if<Store>(&s))
-      return x->memory.kind == Memory::Kind::Buffer && !x->op && steady(x->index) &&
-             steady(x->value);
+      return x->memory.kind == Memory::Kind::Buffer && !x->op && invariant(x->index) &&
+             invariant(x->value);
     // How values are kept for the phases that follow.
     if (const auto* x = std::get_if<Eval>(&s)) {
       const auto* store = std::get_if<Atomic>(&p_[x->value]);
       return store != nullptr && store->op == AtomicOp::Store &&
              store->order == MemoryOrder::Relaxed && store->memory.kind == Memory::Kind::Buffer &&
-             steady(store->index) && steady(store->args[0]);
+             invariant(store->index) && invariant(store->args[0]);
     }
     if (const auto* x = std::get_if<If>(&s)) {
-      if (steady(x->condition) && same(x->then_block, false) && same(x->else_block, false))
+      if (invariant(x->condition) && same(x->then_block, false) && same(x->else_block, false))
         return true;
       if (!top || test_.valid() || !x->else_block.empty() || !picks(x->condition) ||
           may_end(x->then_block))
@@ -118,7 +118,7 @@ class Analysis {
 
 }  // namespace
 
-LanesNeeded lanes_needed(const check::CheckedProgram& phase) {
+DemandedLanes demanded_lanes(const check::CheckedProgram& phase) {
   return Analysis(phase).run();
 }
 
