@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "codegen/llvm/body/bounds_guards.hpp"
+#include "codegen/llvm/cpu/block_lowering.hpp"
 #include "codegen/llvm/cpu/buffer_use.hpp"
 #include "codegen/llvm/cpu/kernel.hpp"
 
@@ -16,10 +16,10 @@ namespace in = llvm::Intrinsic;
 
 namespace {
 
-class BlockEmitter : public TargetLowering, public RowLowering, public CoreLowering {
+class RowEmitter {
  public:
-  BlockEmitter(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
-               const Divergence& divergence, const BodyOptions& options)
+  RowEmitter(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
+             const Divergence& divergence, const BodyOptions& options)
       : b_(builder),
         k_(kernel),
         phase_(phase),
@@ -33,20 +33,22 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
         // A packed block is a subgroup and starts where that does.
         repeatable_(!options.checked && !options.shape.packed && repeatable(phase)),
         function_(*builder.GetInsertBlock()->getParent()),
-        size_(phase.workgroup) {}
+        size_(phase.workgroup),
+        row_{.shape = options.shape},
+        lowering_(builder, kernel, phase, row_) {}
 
   void run(llvm::Value* wx, llvm::Value* run, bool any_lane) {
     llvm::Type* const word = b_.getInt64Ty();
     const auto number = [&](uint64_t n) { return llvm::ConstantInt::get(word, n); };
     // As u32: ids wrap nowhere, but nobody has to know it.
-    group_x_ = b_.CreateTrunc(b_.CreateMul(wx, number(size_[0])), b_.getInt32Ty());
-    if (options_.shape.packed) {
-      row(number(0), number(lanes_per_group()), lanes_per_group());
+    row_.group_x = b_.CreateTrunc(b_.CreateMul(wx, number(size_[0])), b_.getInt32Ty());
+    if (row_.shape.packed) {
+      row(number(0), number(lowering_.lanes_per_group()), lowering_.lanes_per_group());
       return;
     }
     llvm::Value* const x0 = b_.CreateMul(wx, number(size_[0]), "", true, true);
     if (any_lane) {
-      lid_[1] = lid_[2] = b_.getInt32(0);
+      row_.lid[1] = row_.lid[2] = b_.getInt32(0);
       row(x0, b_.CreateAdd(x0, number(1), "", true, true), 1);
       return;
     }
@@ -58,7 +60,7 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
         return;
       }
       if (size_[axis] == 1) {
-        lid_[axis] = b_.getInt32(0);
+        row_.lid[axis] = b_.getInt32(0);
         self(axis - 1, self);
         return;
       }
@@ -69,7 +71,7 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
       b_.SetInsertPoint(body);
       llvm::PHINode* const at = b_.CreatePHI(b_.getInt32Ty(), 2);
       at->addIncoming(b_.getInt32(0), before);
-      lid_[axis] = at;
+      row_.lid[axis] = at;
       self(axis - 1, self);
       llvm::Value* const next = b_.CreateAdd(at, b_.getInt32(1), "", true, true);
       at->addIncoming(next, b_.GetInsertBlock());
@@ -79,186 +81,23 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
     over(2, over);
   }
 
-  // ---- lowering
-
-  Val builtin(Builtin builtin, uint32_t axis) override {
-    switch (builtin) {
-      case Builtin::Wid: return {k_.ids.wid[axis], false};
-      case Builtin::NumWorkgroups: return {k_.grid[axis], false};
-      case Builtin::WorkgroupSize: return {b_.getInt32(size_[axis]), false};
-      case Builtin::SubgroupSize: return {b_.getInt32(kSubgroupLanes), false};
-      case Builtin::SubgroupLane:
-        // A packed block is a subgroup.
-        if (options_.shape.packed) return along_x(b_.CreateNeg(start_));
-        return {b_.CreateAnd(lane_in_group().v, splat(b_.getInt32(kSubgroupLanes - 1))),
-                options_.shape.lanes > 1};
-      case Builtin::SubgroupId:
-        if (options_.shape.packed) return {b_.CreateLShr(start_, b_.getInt32(5)), false};
-        return {b_.CreateLShr(lane_in_group().v, splat(b_.getInt32(5))), options_.shape.lanes > 1};
-      case Builtin::FixpointPasses: return {b_.getInt32(0), false};
-      case Builtin::FixpointConverged: return {b_.getFalse(), false};
-      case Builtin::Lid:
-      case Builtin::Gid: break;
-    }
-    const bool global = builtin == Builtin::Gid;
-    llvm::Value* const group_start =
-        axis == 0 ? group_x_ : b_.CreateMul(k_.ids.wid[axis], b_.getInt32(size_[axis]));
-    if (options_.shape.packed && phase_.workgroup_axes > 1) {
-      const Val l = lane_in_group();
-      llvm::Value* v = l.v;
-      if (axis == 0)
-        v = b_.CreateURem(v, splat(b_.getInt32(size_[0])));
-      else if (axis == 1)
-        v = b_.CreateURem(b_.CreateUDiv(v, splat(b_.getInt32(size_[0]))),
-                          splat(b_.getInt32(size_[1])));
-      else
-        v = b_.CreateUDiv(v, splat(b_.getInt32(size_[0] * size_[1])));
-      return {global ? b_.CreateAdd(v, splat(group_start)) : v, true};
-    }
-    if (axis != 0) {
-      llvm::Value* const l =
-          options_.shape.packed ? static_cast<llvm::Value*>(b_.getInt32(0)) : lid_[axis];
-      return {global ? b_.CreateAdd(group_start, l) : l, false};
-    }
-    // Along x: packed blocks count from the start of the workgroup, others from that of the grid.
-    if (options_.shape.packed) return along_x(global ? group_x_ : b_.getInt32(0));
-    return along_x(global ? b_.getInt32(0) : b_.CreateNeg(group_x_));
-  }
-
-  MemoryRef buffer(BufferId id) override { return (*k_.memories)[id.index()]; }
-
-  Val global_lane() override {
-    const bool wide = options_.shape.lanes > 1;
-    const uint32_t lanes = lanes_per_group();
-    if (!k_.merges) {
-      llvm::Value* const group = b_.CreateAdd(k_.ids.row_of_groups, k_.ids.wid[0]);
-      const Val l = lane_in_group();
-      return {b_.CreateAdd(splat(b_.CreateMul(group, b_.getInt32(lanes))), l.v), wide};
-    }
-    const Val x = along_x(b_.getInt32(0));
-    llvm::Value* const size = splat(b_.getInt32(size_[0]));
-    llvm::Value* const group = b_.CreateAdd(splat(k_.ids.row_of_groups), b_.CreateUDiv(x.v, size));
-    llvm::Value* const row = b_.CreateMul(
-        b_.CreateAdd(b_.CreateMul(lid_[2], b_.getInt32(size_[1])), lid_[1]), b_.getInt32(size_[0]));
-    llvm::Value* const l = b_.CreateAdd(splat(row), b_.CreateURem(x.v, size));
-    return {b_.CreateAdd(b_.CreateMul(group, splat(b_.getInt32(lanes))), l), wide};
-  }
-
-  void trapped(SiteRef site, llvm::Value* lane, llvm::Value* value) override {
-    k_.trapped(site, lane, value);
-  }
-  void out_of_bounds(SiteRef site, const MemoryRef& memory, llvm::Value* lane,
-                     llvm::Value* index) override {
-    k_.out_of_bounds(site, memory, lane, index);
-  }
-  void poll(SiteRef site, uint32_t weight) override { k_.poll(site, b_.getInt32(weight)); }
-  llvm::Value* iterations_left(uint32_t weight_bits) override {
-    return b_.CreateZExt(k_.iterations_left(weight_bits), b_.getInt64Ty());
-  }
-  void poll_iterations(SiteRef site, llvm::Value* trips, uint32_t weight_bits) override {
-    k_.poll(site, b_.CreateShl(b_.CreateTrunc(trips, b_.getInt32Ty()), weight_bits));
-  }
-  void enter_lane(llvm::Value* lane) override {
-    outer_ = {start_, wide_start_, options_.shape, hoister_};
-    start_ = b_.CreateAdd(start_, lane);
-    wide_start_ = b_.CreateAdd(wide_start_, b_.CreateZExt(lane, b_.getInt64Ty()), "", true, true);
-    options_.shape = {};
-    hoister_ = nullptr;
-  }
-  void leave_lane() override {
-    start_ = outer_.start;
-    wide_start_ = outer_.wide_start;
-    options_.shape = outer_.shape;
-    hoister_ = outer_.hoister;
-  }
-  void enter_function() override {
-    early_.emplace_back(std::exchange(hoister_, nullptr), std::exchange(narrower_, nullptr));
-  }
-  void leave_function() override {
-    std::tie(hoister_, narrower_) = early_.back();
-    early_.pop_back();
-  }
-  llvm::BasicBlock* lane_end() override { return lane_end_; }
-  llvm::Value* start() override { return start_; }
-  llvm::Value* wide_start() override { return wide_start_; }
-
-  bool ensure_below(llvm::Value* offset, llvm::Value* limit, bool signed_index) override {
-    return hoister_ != nullptr && guards_.below(*hoister_, offset, limit, signed_index);
-  }
-  bool ensure_at_least(llvm::Value* offset, llvm::Value* limit) override {
-    return hoister_ != nullptr && guards_.at_least(*hoister_, offset, limit);
-  }
-  llvm::Value* row_offset(llvm::Value* offset) override {
-    return b_.CreateSExt(offset, b_.getInt64Ty());
-  }
-  bool streams(BufferId id, llvm::Value* offset) override {
-    const auto known = std::ranges::find(streams_, id, &Stream::buffer);
-    if (streaming_) return known != streams_.end();
-    if (hoister_ == nullptr || known != streams_.end() || !k_.streams) return false;
-    if (llvm::Value* const early = hoister_->hoist(offset)) streams_.push_back({id, early});
-    return false;
-  }
-  void demand_lanes(llvm::Value* offset, llvm::Value* limit, bool equal) override {
-    if (narrower_ == nullptr) return;
-    llvm::Value* const early_offset = narrower_->hoist(offset);
-    llvm::Value* const early_limit = narrower_->hoist(limit);
-    if (early_offset != nullptr && early_limit != nullptr)
-      narrow_ = {.offset = early_offset, .limit = early_limit, .equal = equal};
-  }
-
  private:
-  struct Narrow {
-    llvm::Value* offset = nullptr;
-    llvm::Value* limit = nullptr;
-    bool equal = false;
-  };
-  // What a block is, while one of its lanes is entered.
-  struct Whole {
-    llvm::Value* start = nullptr;
-    llvm::Value* wide_start = nullptr;
-    BlockShape shape;
-    Hoister* hoister = nullptr;
-  };
-  struct Stream {
-    BufferId buffer;
-    llvm::Value* offset = nullptr;
-  };
-
   llvm::BasicBlock* block(const char* name) {
     return llvm::BasicBlock::Create(b_.getContext(), name, &function_);
-  }
-  llvm::Value* splat(llvm::Value* v) {
-    return options_.shape.lanes > 1 ? b_.CreateVectorSplat(options_.shape.lanes, v) : v;
-  }
-  [[nodiscard]] uint32_t lanes_per_group() const { return size_[0] * size_[1] * size_[2]; }
-
-  // start + offset + 0, 1, 2 ...
-  Val along_x(llvm::Value* offset) {
-    llvm::Value* const first = b_.CreateAdd(start_, offset);
-    if (options_.shape.lanes == 1) return {first, false, offset};
-    std::vector<uint32_t> numbers;
-    for (uint32_t i = 0; i < options_.shape.lanes; ++i) numbers.push_back(i);
-    return {b_.CreateAdd(splat(first), llvm::ConstantDataVector::get(b_.getContext(), numbers)),
-            true, offset};
-  }
-  // Not for rows of several workgroups.
-  Val lane_in_group() {
-    if (options_.shape.packed) return along_x(b_.getInt32(0));
-    llvm::Value* const row = b_.CreateMul(
-        b_.CreateAdd(b_.CreateMul(lid_[2], b_.getInt32(size_[1])), lid_[1]), b_.getInt32(size_[0]));
-    return along_x(b_.CreateSub(row, group_x_));
   }
 
   // One block at x; the insertion point comes to where its lanes have ended.
   void lanes_at(llvm::Value* x, llvm::Value* mask) {
-    wide_start_ = x;
-    start_ = b_.CreateTrunc(x, b_.getInt32Ty());
-    lane_end_ = block("lane_end");
-    BodyEmitter code(b_, {.target = *this, .rows = *this, .core = this}, phase_, *divergence_,
-                     options_);
+    row_.wide_start = x;
+    row_.start = b_.CreateTrunc(x, b_.getInt32Ty());
+    row_.lane_end = block("lane_end");
+    BodyOptions options = options_;
+    options.shape = row_.shape;
+    BodyEmitter code(b_, {.target = lowering_, .rows = lowering_, .core = &lowering_}, phase_,
+                     *divergence_, options);
     code.emit(mask);
-    if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
-    b_.SetInsertPoint(lane_end_);
+    if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(row_.lane_end);
+    b_.SetInsertPoint(row_.lane_end);
     if (k_.block_done) k_.block_done();
   }
 
@@ -273,7 +112,7 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
   };
   Stretch stretch(llvm::Value* at, const char* name) {
     Stretch s;
-    s.lanes = options_.shape.lanes;
+    s.lanes = row_.shape.lanes;
     s.start = block(name);
     b_.SetInsertPoint(s.start);
     s.x = b_.CreateLoad(b_.getInt64Ty(), at);
@@ -284,18 +123,18 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
 
   // The same again in another way, which relies on the same.
   Stretch another_stretch(llvm::Value* at, llvm::BasicBlock* before, const char* name) {
-    const BoundsGuards guards = guards_;
+    const BoundsGuards guards = row_.guards;
     Hoister again(before, function_);
-    hoister_ = options_.shape.lanes > 1 ? &again : nullptr;
+    row_.hoister = row_.shape.lanes > 1 ? &again : nullptr;
     const Stretch s = stretch(at, name);
-    hoister_ = nullptr;
-    guards_ = guards;
+    row_.hoister = nullptr;
+    row_.guards = guards;
     return s;
   }
   // One lane, or some that are tested and masked.
   Stretch last_stretch(llvm::Value* at, llvm::Value* x1, uint32_t unit) {
     Stretch s;
-    s.lanes = options_.shape.lanes;
+    s.lanes = row_.shape.lanes;
     s.start = block("rest_of_row");
     b_.SetInsertPoint(s.start);
     s.x = b_.CreateLoad(b_.getInt64Ty(), at);
@@ -308,16 +147,16 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
     const BlockShape shape{.lanes = lanes};
     const Divergence divergence(phase_, shape, {});
     const Divergence* const outer = std::exchange(divergence_, &divergence);
-    const BlockShape outer_shape = std::exchange(options_.shape, shape);
+    const BlockShape outer_shape = std::exchange(row_.shape, shape);
     const Stretch s = emit();
-    options_.shape = outer_shape;
+    row_.shape = outer_shape;
     divergence_ = outer;
     return s;
   }
 
   // As a mask, which is there even if all lanes are.
   llvm::Value* lanes_below(llvm::Value* x, llvm::Value* x1, uint32_t unit) {
-    const uint32_t lanes = options_.shape.lanes;
+    const uint32_t lanes = row_.shape.lanes;
     llvm::Type* const type = llvm::FixedVectorType::get(b_.getInt1Ty(), lanes);
     // After blocks that overlap the next ones may start anywhere.
     if (unit % lanes == 0 && !repeatable_) return llvm::Constant::getAllOnesValue(type);
@@ -331,11 +170,11 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
   // Null if no store of the block can go past the caches.
   llvm::Value* worth_streaming(llvm::Value* x0) {
     llvm::Value* all = nullptr;
-    std::erase_if(streams_, [&](const Stream& s) {
+    std::erase_if(row_.streams, [&](const RowState::Stream& s) {
       llvm::Value* worth = k_.streams(s.buffer);
       if (worth == nullptr) return true;
       const Type element = (*k_.memories)[s.buffer.index()].element;
-      const uint64_t multiple = row_align(element, options_.shape.lanes) / bytes_of(element);
+      const uint64_t multiple = row_align(element, row_.shape.lanes) / bytes_of(element);
       llvm::Value* const first = b_.CreateAdd(b_.CreateTrunc(x0, b_.getInt32Ty()), s.offset);
       llvm::Value* const rest =
           b_.CreateAnd(first, b_.getInt32(static_cast<uint32_t>(multiple - 1)));
@@ -349,7 +188,7 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
   // What is left over at the ends of a row in fewer lanes, where masks cost more than that. Not
   // with loops, in which few lanes take as long as many.
   [[nodiscard]] bool in_pieces() const {
-    return options_.shape.lanes > 1 && !options_.shape.packed && !options_.checked &&
+    return row_.shape.lanes > 1 && !row_.shape.packed && !options_.checked &&
            !options_.cheap_masks && !has_loops_;
   }
 
@@ -361,20 +200,20 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
 
   // The part of x0 <= x < x1 whose lanes make a difference, or a block where none does.
   std::pair<llvm::Value*, llvm::Value*> narrowed(llvm::Value* x0, llvm::Value* x1) {
-    if (!narrow_) return {x0, x1};
+    if (!row_.narrow) return {x0, x1};
     llvm::Type* const word = b_.getInt64Ty();
     const auto number = [&](int64_t n) { return llvm::ConstantInt::getSigned(word, n); };
-    const int64_t lanes = in_pieces() ? last_lanes() : options_.shape.lanes;
+    const int64_t lanes = in_pieces() ? last_lanes() : row_.shape.lanes;
     llvm::Value* const of_first =
-        b_.CreateZExt(b_.CreateAdd(b_.CreateTrunc(x0, b_.getInt32Ty()), narrow_->offset), word);
+        b_.CreateZExt(b_.CreateAdd(b_.CreateTrunc(x0, b_.getInt32Ty()), row_.narrow->offset), word);
     llvm::Value* const count = b_.CreateSub(x1, x0);
     // Where values start again at 0 the row stays whole.
     llvm::Value* const wraps =
         b_.CreateICmpUGT(b_.CreateAdd(of_first, count), number(int64_t{1} << 32));
-    llvm::Value* const distance = b_.CreateSub(b_.CreateZExt(narrow_->limit, word), of_first);
+    llvm::Value* const distance = b_.CreateSub(b_.CreateZExt(row_.narrow->limit, word), of_first);
     llvm::Value* start = number(0);
     llvm::Value* length = b_.CreateBinaryIntrinsic(in::smax, distance, number(lanes));
-    if (narrow_->equal) {
+    if (row_.narrow->equal) {
       // As an unsigned number what lies before the row is far behind it.
       llvm::Value* const hit = b_.CreateAnd(b_.CreateICmpULT(distance, count), b_.CreateNot(wraps));
       start = b_.CreateSelect(hit, b_.CreateAnd(distance, number(-lanes)), start);
@@ -391,29 +230,29 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
     r.before = block("row_start");
     b_.CreateBr(r.before);
     b_.SetInsertPoint(r.before);
-    const uint32_t lanes = options_.shape.lanes;
+    const uint32_t lanes = row_.shape.lanes;
 
     // Complete blocks first, to learn what they rely on; `before` is finished afterwards.
     Hoister hoister(r.before, function_);
-    if (lanes > 1) hoister_ = &hoister;
-    narrower_ = &hoister;
+    if (lanes > 1) row_.hoister = &hoister;
+    row_.narrower = &hoister;
     r.head = block("blocks");
     llvm::BasicBlock* const done = block("row_done");
-    guards_.clear();
-    streams_.clear();
-    narrow_.reset();
+    row_.guards.clear();
+    row_.streams.clear();
+    row_.narrow.reset();
     const Stretch cached = stretch(r.at, "block");
-    hoister_ = nullptr;
-    narrower_ = nullptr;
+    row_.hoister = nullptr;
+    row_.narrower = nullptr;
     b_.SetInsertPoint(r.before);
     llvm::Value* const streaming = worth_streaming(x0);
     std::optional<Stretch> streamed;
     if (streaming != nullptr) {
-      streaming_ = true;
+      row_.streaming = true;
       streamed = another_stretch(r.at, r.before, "streamed_block");
-      streaming_ = false;
+      row_.streaming = false;
     }
-    const bool all_fast = unit % lanes == 0 && guards_.empty();
+    const bool all_fast = unit % lanes == 0 && row_.guards.empty();
     std::optional<Stretch> few;
     std::optional<Stretch> rest;
     if (!all_fast && in_pieces()) {
@@ -426,7 +265,7 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
     b_.SetInsertPoint(r.before);
     std::tie(r.first, r.end) = narrowed(x0, x1);
     b_.CreateStore(r.first, r.at);
-    r.range = guards_.range(b_, r.end);
+    r.range = row_.guards.range(b_, r.end);
     b_.CreateBr(r.head);
     llvm::BasicBlock* fast = cached.start;
     repeat(r, cached);
@@ -524,24 +363,13 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
   const BlockKernel& k_;
   const check::CheckedProgram& phase_;
   const Divergence* divergence_;
-  BodyOptions options_;
+  const BodyOptions& options_;
   bool has_loops_;
   bool repeatable_;
   llvm::Function& function_;
   std::array<uint32_t, 3> size_;
-  std::array<llvm::Value*, 3> lid_ = {};
-  llvm::Value* group_x_ = nullptr;
-  llvm::Value* start_ = nullptr;
-  llvm::Value* wide_start_ = nullptr;
-  llvm::BasicBlock* lane_end_ = nullptr;
-  Hoister* hoister_ = nullptr;
-  Whole outer_;
-  BoundsGuards guards_;
-  std::vector<Stream> streams_;
-  std::optional<Narrow> narrow_;
-  Hoister* narrower_ = nullptr;
-  std::vector<std::pair<Hoister*, Hoister*>> early_;  // of code around a function
-  bool streaming_ = false;
+  RowState row_;
+  BlockLowering lowering_;
 };
 
 }  // namespace
@@ -549,7 +377,7 @@ class BlockEmitter : public TargetLowering, public RowLowering, public CoreLower
 void emit_blocks(Builder& builder, const BlockKernel& kernel, const check::CheckedProgram& phase,
                  const Divergence& divergence, const BodyOptions& options, llvm::Value* wx,
                  llvm::Value* run, bool any_lane) {
-  BlockEmitter(builder, kernel, phase, divergence, options).run(wx, run, any_lane);
+  RowEmitter(builder, kernel, phase, divergence, options).run(wx, run, any_lane);
 }
 
 }  // namespace vyre::codegen

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared memory starts as zeros. Where each lane writes its own element before anybody reads one,
 // nobody sees them.
-#include "codegen/llvm/nvptx/kernel.hpp"
+#include "codegen/llvm/nvptx/shared_memory.hpp"
 #include "ir/properties.hpp"
 
 namespace vyre::codegen {
@@ -116,10 +116,11 @@ class FirstWrite {
 
 }  // namespace
 
-bool NvptxKernel::needs_zeros(uint32_t buffer) const {
+bool SharedMemoryEmitter::needs_zeros(uint32_t buffer) const {
   const plan::SharedUse* const use = use_of(buffer);
-  if (use_.ends || (use != nullptr && use->save) || count_of(buffer) > threads()) return true;
-  return !FirstWrite(program_, BufferId{buffer}).hides_the_start(program_.program.body);
+  if (k_.use.ends || (use != nullptr && use->save) || k_.count_of(buffer) > k_.threads())
+    return true;
+  return !FirstWrite(k_.program, BufferId{buffer}).hides_the_start(k_.program.program.body);
 }
 
 }  // namespace vyre::codegen

@@ -67,11 +67,12 @@ Result<Code> print(const plan::Plan& plan, const CodePlan& sizes, const NvptxTar
   return make_code(
       machine, listing == NvptxListing::Ptx ? Output::Assembly : Output::Ir,
       [&](llvm::Module& module) -> Result<void> {
-        for (uint32_t i = 0; i < plan.segments.size(); ++i)
-          NvptxKernel(
+        for (uint32_t i = 0; i < plan.segments.size(); ++i) {
+          KernelContext context(
               module, plan, i, machine,
-              {.checked = target.checked, .poison = target.poison, .size = &sizes.programs[i]})
-              .run();
+              {.checked = target.checked, .poison = target.poison, .size = &sizes.programs[i]});
+          NvptxKernel(context).run();
+        }
         return {};
       });
 }

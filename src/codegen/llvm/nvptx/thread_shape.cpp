@@ -4,8 +4,9 @@
 // do not wait for each other and walk through memory side by side, a thread runs several of them.
 #include <algorithm>
 
+#include "codegen/llvm/body/divergence.hpp"
 #include "codegen/llvm/body/lane_cost.hpp"
-#include "codegen/llvm/nvptx/kernel.hpp"
+#include "codegen/llvm/nvptx/kernel_context.hpp"
 #include "codegen/llvm/nvptx/target.hpp"
 
 namespace vyre::codegen {

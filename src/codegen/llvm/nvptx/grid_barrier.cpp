@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers of the grid. One thread of each block adds to a counter and waits until all have. The
-// counter is never set back: what it was before a barrier is known to all, so that it may wrap.
-//
-// A kernel with votes has two counters that take turns. Their lowest sixteen bits count blocks, the
-// next ones those that vote with yes. When all have come to a barrier, nobody adds to its counter
-// before all have left the next one, so what one reads then is final, and the base of the barrier
-// after that.
+#include "codegen/llvm/nvptx/grid_barrier.hpp"
+
 #include <utility>
 
 #include <llvm/IR/IntrinsicsNVPTX.h>
-
-#include "codegen/llvm/nvptx/kernel.hpp"
 
 namespace vyre::codegen {
 
@@ -22,10 +15,10 @@ namespace {
 
 // Measured on an H200 with 132 to 1024 blocks.
 constexpr uint32_t kQuickPolls = 4;
-constexpr uint32_t kPollsPerLook = 128;  // at whether to go on
-constexpr uint32_t kNapAtBarrier = 50;   // ns
+constexpr uint32_t kPollsPerCancelPoll = 128;
+constexpr uint32_t kBackoffAtBarrier = 50;  // ns
 constexpr uint32_t kManyBlocks = 400;
-constexpr uint32_t kNapOfMany = 200;  // before the first poll
+constexpr uint32_t kBackoffOfMany = 200;  // before the first poll
 
 // A GPU has places for some thousand blocks.
 constexpr uint32_t kBits = 16;
@@ -36,8 +29,8 @@ constexpr uint32_t kOtherCounter = offsetof(GpuControl, even) ^ offsetof(GpuCont
 }  // namespace
 
 // Whether the first barrier stands in no loop and under no condition.
-bool NvptxKernel::meets_at_top() const {
-  const Program& p = program_.program;
+bool GridBarrierEmitter::is_first_at_top() const {
+  const Program& p = k_.program.program;
   const auto waits = [&](auto&& self, ExprId id) -> bool {
     const auto* load = std::get_if<UniformLoad>(&p[id]);
     bool found = load != nullptr && load->scope == Scope::Grid;
@@ -64,73 +57,74 @@ bool NvptxKernel::meets_at_top() const {
   return look(look, p.body) == First::Top;
 }
 
-void NvptxKernel::declare_meetings() {
+void GridBarrierEmitter::declare() {
   const auto variable = [&](llvm::Constant* start) {
     llvm::Value* const made = b_.CreateAlloca(start->getType());
     b_.CreateStore(start, made);
     return made;
   };
-  count_type_ = b_.getIntNTy(votes_.most_at_once() > 1 ? 64 : 32);
+  count_type_ = b_.getIntNTy(k_.votes.most_at_once() > 1 ? 64 : 32);
   static_assert((Votes::kMostAtOnce + 1) * kBits <= 64);
   llvm::Constant* const zero = llvm::ConstantInt::get(count_type_, 0);
   base_ = variable(zero);
-  if (votes_.count() == 0) return;
+  if (k_.votes.count() == 0) return;
   next_base_ = variable(zero);
   counter_at_ = variable(b_.getInt32(kFirstCounter));
-  for (uint32_t i = 0; i < votes_.count(); ++i) {
+  for (uint32_t i = 0; i < k_.votes.count(); ++i) {
     cast_.push_back(variable(b_.getFalse()));
     outcome_.push_back(variable(b_.getInt32(0)));
   }
 }
 
-bool NvptxKernel::try_lower_statement(StmtId id) {
-  const auto step = votes_.step(id);
+bool GridBarrierEmitter::try_lower_statement(StmtId id) {
+  const auto step = k_.votes.step(id);
   if (step && step->casts) b_.CreateStore(b_.getTrue(), cast_[step->vote]);
   return step.has_value();
 }
 
-llvm::Value* NvptxKernel::try_lower_expression(ExprId id) {
-  const auto vote = votes_.outcome(id);
+llvm::Value* GridBarrierEmitter::try_lower_expression(ExprId id) {
+  const auto vote = k_.votes.outcome(id);
   return vote ? b_.CreateLoad(b_.getInt32Ty(), outcome_[*vote]) : nullptr;
 }
 
-NvptxKernel::Meeting NvptxKernel::next_meeting() {
-  Meeting m;
-  m.blocks = b_.CreateMul(b_.CreateMul(grid_[0], grid_[1]), grid_[2]);
+GridBarrierEmitter::Arrival GridBarrierEmitter::next_arrival() {
+  Arrival m;
+  m.blocks = b_.CreateMul(b_.CreateMul(k_.grid[0], k_.grid[1]), k_.grid[2]);
   m.base = b_.CreateLoad(count_type_, base_);
-  if (votes_.count() == 0)
-    m.counter = byte_address(b_, control_, offsetof(GpuControl, arrived));
+  if (k_.votes.count() == 0)
+    m.counter = byte_address(b_, k_.control, offsetof(GpuControl, arrived));
   else
-    m.counter = b_.CreateGEP(b_.getInt8Ty(), control_, b_.CreateLoad(b_.getInt32Ty(), counter_at_));
+    m.counter =
+        b_.CreateGEP(b_.getInt8Ty(), k_.control, b_.CreateLoad(b_.getInt32Ty(), counter_at_));
   return m;
 }
 
 // Of a counter without votes others may be at the next barrier already.
-llvm::Value* NvptxKernel::all_came(const Meeting& meeting, llvm::Value* grown) {
+llvm::Value* GridBarrierEmitter::all_arrived(const Arrival& arrival, llvm::Value* grown) {
   llvm::Value* came = b_.CreateTrunc(grown, b_.getInt32Ty());
-  if (votes_.count() != 0) came = b_.CreateAnd(came, b_.getInt32(kMask));
-  return b_.CreateICmpUGE(came, meeting.blocks);
+  if (k_.votes.count() != 0) came = b_.CreateAnd(came, b_.getInt32(kMask));
+  return b_.CreateICmpUGE(came, arrival.blocks);
 }
 
-llvm::Value* NvptxKernel::look_at(const Meeting& meeting) {
+llvm::Value* GridBarrierEmitter::poll_counter(const Arrival& arrival) {
   const bool wide = count_type_->isIntegerTy(64);
-  llvm::Value* const now = inline_ptx(
+  llvm::Value* const now = k_.inline_ptx(
       wide ? "ld.acquire.gpu.global.u64 $0, [$1];" : "ld.acquire.gpu.global.u32 $0, [$1];",
-      wide ? "=l,l,~{memory}" : "=r,l,~{memory}", count_type_, {meeting.counter});
-  return b_.CreateSub(now, meeting.base);
+      wide ? "=l,l,~{memory}" : "=r,l,~{memory}", count_type_, {arrival.counter});
+  return b_.CreateSub(now, arrival.base);
 }
 
-llvm::Function* NvptxKernel::wait_function() {
-  const char* const name = votes_.count() == 0          ? "vyre_wait"
-                           : votes_.most_at_once() == 1 ? "vyre_wait_for_votes"
-                                                        : "vyre_wait_for_more_votes";
-  if (llvm::Function* const made = module_.getFunction(name)) return made;
+llvm::Function* GridBarrierEmitter::wait_function() {
+  const char* const name = k_.votes.count() == 0          ? "vyre_wait"
+                           : k_.votes.most_at_once() == 1 ? "vyre_wait_for_votes"
+                                                          : "vyre_wait_for_more_votes";
+  if (llvm::Function* const made = k_.module.getFunction(name)) return made;
   const Builder::InsertPointGuard guard(b_);
   llvm::Type* const word = b_.getInt32Ty();
   llvm::Type* const global = b_.getPtrTy(kPtxGlobalSpace);
   llvm::Function* const made =
-      internal_function(name, count_type_, {global, global, count_type_, word});
-  const Meeting meeting{made->getArg(1), made->getArg(2), made->getArg(3)};
+      k_.internal_function(name, count_type_, {global, global, count_type_, word});
+  const Arrival arrival{made->getArg(1), made->getArg(2), made->getArg(3)};
   const auto new_block = [&](const char* block) {
     return llvm::BasicBlock::Create(context_, block, made);
   };
@@ -145,18 +139,18 @@ llvm::Function* NvptxKernel::wait_function() {
   b_.SetInsertPoint(poll);
   llvm::PHINode* const polls = b_.CreatePHI(word, 2);
   polls->addIncoming(b_.getInt32(1), entry);
-  llvm::Value* const grown = look_at(meeting);
-  b_.CreateCondBr(all_came(meeting, grown), done, behind);
+  llvm::Value* const grown = poll_counter(arrival);
+  b_.CreateCondBr(all_arrived(arrival, grown), done, behind);
   b_.SetInsertPoint(behind);
   llvm::Value* const often =
-      b_.CreateICmpEQ(b_.CreateAnd(polls, b_.getInt32(kPollsPerLook - 1)), b_.getInt32(0));
+      b_.CreateICmpEQ(b_.CreateAnd(polls, b_.getInt32(kPollsPerCancelPoll - 1)), b_.getInt32(0));
   b_.CreateCondBr(often, look, rest);
   b_.SetInsertPoint(look);
   llvm::Value* const cancel = b_.CreateLoad(
       word, byte_address(b_, made->getArg(0), offsetof(GpuControl, cancel)), /*isVolatile=*/true);
   b_.CreateCondBr(b_.CreateICmpNE(cancel, b_.getInt32(0)), done, rest);
   b_.SetInsertPoint(rest);
-  nap(kNapAtBarrier);
+  k_.sleep(kBackoffAtBarrier);
   polls->addIncoming(b_.CreateAdd(polls, b_.getInt32(1)), rest);
   b_.CreateBr(poll);
   b_.SetInsertPoint(done);
@@ -167,40 +161,40 @@ llvm::Function* NvptxKernel::wait_function() {
   return made;
 }
 
-// What makes it fast: to branch on what the addition returned before looking at the counter, some
-// looks in a row that nobody counts, and, where many blocks would get in each other's way, a pause
-// before the first one. Without votes there is nothing to tell when all have come.
-llvm::Value* NvptxKernel::wait_for_all(const Meeting& meeting, llvm::Value* mine,
-                                       llvm::BasicBlock* join) {
-  const bool counts = votes_.count() != 0;
-  llvm::BasicBlock* const others = block("others");
-  llvm::BasicBlock* const pause = block("pause");
-  llvm::BasicBlock* const tell = block("tell");
+// What makes it fast: to branch on what the addition returned before the counter is polled, some
+// polls in a row that are not counted, and, where many blocks would get in each other's way, a
+// pause before the first one. Without votes there is nothing to tell when all have arrived.
+llvm::Value* GridBarrierEmitter::wait_for_all(const Arrival& arrival, llvm::Value* mine,
+                                              llvm::BasicBlock* join) {
+  const bool counts = k_.votes.count() != 0;
+  llvm::BasicBlock* const others = k_.block("others");
+  llvm::BasicBlock* const pause = k_.block("pause");
+  llvm::BasicBlock* const tell = k_.block("tell");
   llvm::BasicBlock* const done = counts ? tell : join;
   std::vector<std::pair<llvm::Value*, llvm::BasicBlock*>> ways;
   const auto done_if_all = [&](llvm::Value* grown, llvm::BasicBlock* otherwise) {
-    b_.CreateCondBr(all_came(meeting, grown), done, otherwise);
+    b_.CreateCondBr(all_arrived(arrival, grown), done, otherwise);
     ways.emplace_back(grown, b_.GetInsertBlock());
     b_.SetInsertPoint(otherwise);
   };
   const bool wide = count_type_->isIntegerTy(64);
-  llvm::Value* const old = inline_ptx(wide ? "atom.add.acq_rel.gpu.global.u64 $0, [$1], $2;"
-                                           : "atom.add.acq_rel.gpu.global.u32 $0, [$1], $2;",
-                                      wide ? "=l,l,l,~{memory}" : "=r,l,r,~{memory}", count_type_,
-                                      {meeting.counter, mine});
-  done_if_all(b_.CreateSub(b_.CreateAdd(old, mine), meeting.base), others);
-  llvm::BasicBlock* const poll = block("poll");
-  b_.CreateCondBr(b_.CreateICmpUGE(meeting.blocks, b_.getInt32(kManyBlocks)), pause, poll);
+  llvm::Value* const old = k_.inline_ptx(wide ? "atom.add.acq_rel.gpu.global.u64 $0, [$1], $2;"
+                                              : "atom.add.acq_rel.gpu.global.u32 $0, [$1], $2;",
+                                         wide ? "=l,l,l,~{memory}" : "=r,l,r,~{memory}",
+                                         count_type_, {arrival.counter, mine});
+  done_if_all(b_.CreateSub(b_.CreateAdd(old, mine), arrival.base), others);
+  llvm::BasicBlock* const poll = k_.block("poll");
+  b_.CreateCondBr(b_.CreateICmpUGE(arrival.blocks, b_.getInt32(kManyBlocks)), pause, poll);
   b_.SetInsertPoint(pause);
-  nap(kNapOfMany);
+  k_.sleep(kBackoffOfMany);
   b_.CreateBr(poll);
   b_.SetInsertPoint(poll);
   for (uint32_t i = 0; i < kQuickPolls; ++i) {
-    done_if_all(look_at(meeting), block("behind"));
-    nap(kNapAtBarrier);
+    done_if_all(poll_counter(arrival), k_.block("behind"));
+    k_.sleep(kBackoffAtBarrier);
   }
   llvm::Value* const last =
-      b_.CreateCall(wait_function(), {control_, meeting.counter, meeting.base, meeting.blocks});
+      b_.CreateCall(wait_function(), {k_.control, arrival.counter, arrival.base, arrival.blocks});
   ways.emplace_back(last, b_.GetInsertBlock());
   llvm::Constant* const none = llvm::ConstantInt::get(count_type_, 0);
   if (counts)
@@ -215,17 +209,17 @@ llvm::Value* NvptxKernel::wait_for_all(const Meeting& meeting, llvm::Value* mine
 }
 
 // What a block learns is a word of shared memory that one thread writes and all read.
-void NvptxKernel::grid_barrier(StmtId at) {
-  const bool counts = votes_.count() != 0;
-  const std::span<const uint32_t> votes = votes_.at(at);
+void GridBarrierEmitter::barrier(StmtId at) {
+  const bool counts = k_.votes.count() != 0;
+  const std::span<const uint32_t> votes = k_.votes.at(at);
   const auto number = [&](uint64_t n) { return llvm::ConstantInt::get(count_type_, n); };
-  const Meeting meeting = next_meeting();
-  llvm::Value* const word = header_word(kMetWord);
-  llvm::BasicBlock* const arrive = block("arrive");
-  llvm::BasicBlock* const join = block("join");
-  llvm::BasicBlock* const on = block("met");
+  const Arrival arrival = next_arrival();
+  llvm::Value* const word = k_.header_word(kBarrierWord);
+  llvm::BasicBlock* const arrive = k_.block("arrive");
+  llvm::BasicBlock* const join = k_.block("join");
+  llvm::BasicBlock* const on = k_.block("met");
   llvm::Value* mine = number(1);
-  if (votes.empty()) workgroup_barrier();
+  if (votes.empty()) k_.workgroup_barrier();
   for (uint32_t i = 0; i < votes.size(); ++i) {
     llvm::Value* const cast = b_.CreateLoad(b_.getInt1Ty(), cast_[votes[i]]);
     llvm::Value* const any =
@@ -234,33 +228,33 @@ void NvptxKernel::grid_barrier(StmtId at) {
                                               number(uint64_t{1} << kBits * (i + 1)), number(0)));
     b_.CreateStore(b_.getFalse(), cast_[votes[i]]);
   }
-  b_.CreateCondBr(b_.CreateICmpEQ(thread_, b_.getInt32(0)), arrive, join);
+  b_.CreateCondBr(b_.CreateICmpEQ(k_.thread, b_.getInt32(0)), arrive, join);
   b_.SetInsertPoint(arrive);
   if (llvm::Value* const asked = std::exchange(cancel_at_start_, nullptr)) {
-    llvm::BasicBlock* const give_up = block("give_up");
-    llvm::BasicBlock* const begun = block("begun");
+    llvm::BasicBlock* const give_up = k_.block("give_up");
+    llvm::BasicBlock* const begun = k_.block("begun");
     b_.CreateCondBr(b_.CreateICmpNE(asked, b_.getInt32(0)), give_up, begun);
     b_.SetInsertPoint(give_up);
     b_.CreateStore(number(counts ? 0 : 1), word, true);
     b_.CreateBr(join);
     b_.SetInsertPoint(begun);
   }
-  b_.CreateStore(wait_for_all(meeting, mine, join), word, true);
+  b_.CreateStore(wait_for_all(arrival, mine, join), word, true);
   b_.CreateBr(join);
   b_.SetInsertPoint(join);
-  workgroup_barrier();
+  k_.workgroup_barrier();
   llvm::Value* const told = b_.CreateLoad(count_type_, word, true);
   llvm::Value* const none = b_.CreateICmpEQ(told, number(0));
   llvm::MDBuilder md(context_);
-  b_.CreateCondBr(counts ? none : b_.CreateNot(none), leave_, on,
-                  md.createBranchWeights(1, kTripsPerPoll));
+  b_.CreateCondBr(counts ? none : b_.CreateNot(none), k_.leave, on,
+                  md.createBranchWeights(1, kUnitsPerPoll));
   b_.SetInsertPoint(on);
   if (!counts) {
-    b_.CreateStore(b_.CreateAdd(meeting.base, meeting.blocks), base_);
+    b_.CreateStore(b_.CreateAdd(arrival.base, arrival.blocks), base_);
     return;
   }
   b_.CreateStore(b_.CreateLoad(count_type_, next_base_), base_);
-  b_.CreateStore(b_.CreateAdd(meeting.base, told), next_base_);
+  b_.CreateStore(b_.CreateAdd(arrival.base, told), next_base_);
   b_.CreateStore(
       b_.CreateXor(b_.CreateLoad(b_.getInt32Ty(), counter_at_), b_.getInt32(kOtherCounter)),
       counter_at_);
