@@ -29,7 +29,7 @@ constexpr uint64_t kDivision = 240;  // one lane after the other, written out
 constexpr uint64_t kFunction = 150;  // a maths function, which is some thirty operations
 constexpr uint64_t kBranch = 30;     // masks and blocks
 constexpr uint64_t kLoop = 75;       // and a second body for what bounds checks leave
-constexpr uint64_t kDeep = 16;       // loops in loops: LLVM looks at each from each around it
+constexpr uint64_t kDeep = 16;       // loops in loops: LLVM visits each from each around it
 constexpr uint64_t kBarrier = 20;    // the end of a phase
 
 class Segment {

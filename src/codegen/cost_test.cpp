@@ -34,9 +34,9 @@ uint64_t cost_of(const std::string& body, const std::string& functions = "") {
               functions + " b[gid.x] = d[gid.x] + s[0]; " + body + " }"));
 }
 
-std::string times(int count, const std::function<std::string(int)>& piece) {
+std::string times(int count, const std::function<std::string(int)>& part) {
   std::string text;
-  for (int i = 0; i < count; ++i) text += piece(i);
+  for (int i = 0; i < count; ++i) text += part(i);
   return text;
 }
 
@@ -105,7 +105,7 @@ TEST(CompileCost, AddsUpSegments) {
   EXPECT_EQ(compile_cost(plan), 2 * one);
 }
 
-// Every example compiles in the process that asks: a cold start has no time for another one.
+// Every example compiles in the calling process: a cold start has no time for another one.
 TEST(CompileCost, ExamplesAreSmall) {
   constexpr uint64_t kInProcess = 15'000;  // pipeline::CompileLimits
   size_t count = 0;

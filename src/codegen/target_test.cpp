@@ -37,7 +37,7 @@ const char* const kSource = R"(program p {
 }
 )";
 
-// Each descriptor is whole: whoever goes through the table needs no test but for null.
+// Each descriptor is whole: readers of the table test for null only.
 TEST(Targets, AreWhole) {
   std::set<Format> formats;
   for (const TargetDescriptor* const target : targets()) {

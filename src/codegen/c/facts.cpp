@@ -17,7 +17,7 @@ Facts::Facts(const check::CheckedProgram& checked, bool accesses_end)
       fns_(p_.fns.size()),
       called_(p_.fns.size()),
       tables_(p_.consts.size()) {
-  look(p_.body);
+  collect(p_.body);
 }
 
 // Of the node itself, its operands aside.
@@ -25,7 +25,7 @@ uint8_t Facts::own(const Expr& e) {
   const ExprProperties row = properties_of(e);
   uint8_t bits = 0;
   if (const auto* call = std::get_if<Call>(&e)) {
-    bits = look(call->fn);
+    bits = collect(call->fn);
   } else {
     if (row.synchronises) bits |= kSynchronises | kEffect;
     if (row.has_effect) bits |= kEffect;
@@ -38,22 +38,22 @@ uint8_t Facts::own(const Expr& e) {
   return bits;
 }
 
-uint8_t Facts::look(ExprId id) {
+uint8_t Facts::collect(ExprId id) {
   uint8_t bits = own(p_[id]);
-  for_each_operand(p_, p_[id], [&](ExprId operand) { bits |= look(operand); });
+  for_each_operand(p_, p_[id], [&](ExprId operand) { bits |= collect(operand); });
   exprs_[id.index()] = bits;
   return bits;
 }
 
-uint8_t Facts::look(FnId id) {
+uint8_t Facts::collect(FnId id) {
   if ((fns_[id.index()] & kKnown) == 0) {
     called_[id.index()] = true;
-    fns_[id.index()] = kKnown | look(p_[id].body);
+    fns_[id.index()] = kKnown | collect(p_[id].body);
   }
   return fns_[id.index()] & static_cast<uint8_t>(~kKnown);
 }
 
-uint8_t Facts::look(Block block) {
+uint8_t Facts::collect(Block block) {
   uint8_t bits = 0;
   for (const StmtId id : p_.items(block)) {
     const Stmt& s = p_[id];
@@ -66,8 +66,8 @@ uint8_t Facts::look(Block block) {
       if (writes(use.access)) bits |= kEffect;
       if (reads(use.access)) bits |= kReads;
     });
-    for_each_operand(p_, s, [&](ExprId operand) { bits |= look(operand); });
-    for_each_block(s, [&](Block inner) { bits |= look(inner); });
+    for_each_operand(p_, s, [&](ExprId operand) { bits |= collect(operand); });
+    for_each_block(s, [&](Block inner) { bits |= collect(inner); });
   }
   return bits;
 }

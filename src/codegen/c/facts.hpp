@@ -38,9 +38,9 @@ class Facts {
     return (exprs_[id.index()] & bits) != 0;
   }
   [[nodiscard]] bool has(ir::FnId id, uint8_t bits) const { return (fns_[id.index()] & bits) != 0; }
-  uint8_t look(ir::ExprId id);
-  uint8_t look(ir::FnId id);
-  uint8_t look(ir::Block block);
+  uint8_t collect(ir::ExprId id);
+  uint8_t collect(ir::FnId id);
+  uint8_t collect(ir::Block block);
   uint8_t own(const ir::Expr& e);
   [[nodiscard]] bool jumps(ir::StmtId id) const;
 

@@ -81,7 +81,7 @@ struct Work {
   Work* next = nullptr;
 };
 
-// Reachable for ever, so that no leak checker asks about it.
+// Reachable for ever, so that no leak checker reports it.
 void abandon(std::unique_ptr<Work> work) {
   static std::mutex mutex;
   static Work* all = nullptr;
@@ -115,7 +115,7 @@ constexpr const char* kPasses =
 
 // The same for lanes that are threads: several of them in one are vectors only until what they do
 // is known to lie side by side; then it is taken apart, what two lanes load is loaded once, and
-// LLVM puts together what a thread accesses in a row. Nothing may follow the last two passes,
+// LLVM combines what a thread accesses in a row. Nothing may follow the last two passes,
 // which instcombine would undo.
 constexpr const char* kThreadPasses =
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,infer-alignment,"
@@ -129,18 +129,18 @@ constexpr const char* kCheapPasses = "function(vyre-promote)";
 constexpr const char* kCheapThreadPasses =
     "function(vyre-promote,vyre-sign-bits,vyre-wrapping-tests)";
 
-// Variables to registers. LLVM looks for each of them at all blocks that come after it, so they
+// Variables to registers. LLVM searches all blocks after each of them, so they
 // stay in memory where both are many.
 struct Promote : llvm::PassInfoMixin<Promote> {
   static constexpr const char* kName = "vyre-promote";
-  static constexpr uint64_t kMostLooks = uint64_t{1} << 22;
+  static constexpr uint64_t kMostVisits = uint64_t{1} << 22;
 
   static llvm::PreservedAnalyses run(llvm::Function& function,
                                      llvm::FunctionAnalysisManager& analyses) {
     const auto variables = llvm::count_if(function.getEntryBlock(), [](const llvm::Instruction& i) {
       return llvm::isa<llvm::AllocaInst>(i);
     });
-    if (static_cast<uint64_t>(variables) * function.size() > kMostLooks)
+    if (static_cast<uint64_t>(variables) * function.size() > kMostVisits)
       return llvm::PreservedAnalyses::all();
     return llvm::SROAPass(llvm::SROAOptions::PreserveCFG).run(function, analyses);
   }
@@ -194,7 +194,7 @@ void optimise(Work& work, const char* pipeline) {
   if (llvm::Error error = builder.parsePassPipeline(work.passes, pipeline))
     throw Refused{llvm::toString(std::move(error))};
   work.passes.run(work.module, work.modules);
-  // What is known of values would be kept up to date while code is selected, for nobody.
+  // What is known of values would be kept up to date while code is selected, unused.
   work.modules.clear();
   work.components.clear();
   work.functions.clear();

@@ -23,7 +23,7 @@ struct Machine {
   std::string features;
   bool half_conversions = false;
   bool cheap_masks = false;   // masked accesses to elements of any size
-  bool wide_vectors = false;  // 512 bits, to be asked for
+  bool wide_vectors = false;  // 512 bits, to be requested
   bool lanes_are_threads = false;
   bool cheap_passes = false;  // only what takes linear time
 

@@ -12,7 +12,7 @@
 #include "codegen/llvm/llvm_ir.hpp"
 
 #if VYRE_ADDRESS_SANITIZER
-// Where LLVM wants to end the process it does not clean up what it has.
+// Where LLVM would end the process it does not clean up what it has.
 extern "C" const char* __lsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
   return "leak:llvm::Twine::str\nleak:llvm::raw_ostream::write\n";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pass of LLVM for PTX: tests of induction variables that may wrap, in a form that ptxas keeps.
 //
-// ptxas (CUDA 12 and 13, -O1 and up) turns `i < C` before `i += s` into `i < C + s` after it, to
+// ptxas (CUDA 12 and 13, -O1 and up) rewrites `i < C` before `i += s` into `i < C + s` after it, to
 // need `i` no longer. It does so for every relational test of an induction variable against a
 // constant, whether or not `i + s` wraps; where it does wrap, the loop never ends. PTX has no flag
 // that says so, and wrapping is defined here. In `(i ^ sign bit) < C ^ sign bit` of the other

@@ -116,7 +116,7 @@ llvm::Value* Arithmetic::compare(BinaryOp op, Type type, llvm::Value* x, llvm::V
 }
 
 // x / 0 = x and x % 0 = 0; MIN / -1 = MIN and MIN % -1 = 0. No operand of the division is a select
-// of the divisor: LLVM 19 looks at the division by each arm of one, and where a lane of a constant
+// of the divisor: LLVM 19 considers the division by each arm of one, and where a lane of a constant
 // arm is zero it takes all lanes for undefined.
 llvm::Value* Arithmetic::divide(Type type, llvm::Value* x, llvm::Value* y, bool remainder) {
   llvm::Type* const t = x->getType();

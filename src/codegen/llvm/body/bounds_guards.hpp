@@ -9,7 +9,7 @@
 namespace vyre::codegen {
 
 // What the code of a block without tests relies on: rows of lanes that stay inside of bounds. They
-// are collected while the code is written and tested together before it is entered.
+// are collected while the code is written and tested at once before it is entered.
 class BoundsGuards {
  public:
   // start + offset .. + lanes lies below the limit (u32); with `signed_index`, as a signed number.

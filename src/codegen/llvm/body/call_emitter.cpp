@@ -23,7 +23,7 @@ class LocalRange {
  public:
   LocalRange(const Program& p, FnId fn) : p_(p) {
     for (const LocalId param : p.params(p[fn].params)) note(param.value);
-    look(p[fn].body);
+    visit(p[fn].body);
   }
   [[nodiscard]] std::pair<size_t, size_t> range() const {
     return first_ > last_ ? std::pair<size_t, size_t>{0, 0}
@@ -38,20 +38,20 @@ class LocalRange {
   void note(Memory m) {
     if (m.kind == Memory::Kind::Local) note(m.index);
   }
-  void look(Block block) {
+  void visit(Block block) {
     for (const StmtId id : p_.items(block)) {
       const Stmt& s = p_[id];
       for_each_local(s, [&](LocalId local, LocalAccess) { note(local.value); });
       for_each_memory(p_, s, [&](const MemoryUse& use) { note(use.memory); });
-      for_each_operand(p_, s, [&](ExprId e) { look(e); });
-      for_each_block(s, [&](Block b) { look(b); });
+      for_each_operand(p_, s, [&](ExprId e) { visit(e); });
+      for_each_block(s, [&](Block b) { visit(b); });
     }
   }
-  void look(ExprId id) {
+  void visit(ExprId id) {
     const Expr& e = p_[id];
     for_each_local(e, [&](LocalId local, LocalAccess) { note(local.value); });
     for_each_memory(p_, e, [&](const MemoryUse& use) { note(use.memory); });
-    for_each_operand(p_, e, [&](ExprId operand) { look(operand); });
+    for_each_operand(p_, e, [&](ExprId operand) { visit(operand); });
   }
 
   const Program& p_;
@@ -139,7 +139,7 @@ OutOfLine CallEmitter::make_function(const Callee& callee,
   llvm::Value* const sink = std::exchange(x_.sink, nullptr);
   std::vector<SplitLoop*> splits = std::exchange(x_.splits, {});
   const std::optional<StrideLoop> stride = std::exchange(x_.stride, std::nullopt);
-  // Whoever calls it may do so in loops of many iterations.
+  // Its calls may stand in loops of many iterations.
   const uint64_t trip_count = std::exchange(x_.trip_count, kIterationsWithoutPoll);
   const uint64_t called = std::exchange(x_.called, 0);
   // Lanes that end in it may leave others behind.
@@ -234,7 +234,7 @@ Val CallEmitter::maths(Intrinsic op, Type type, std::span<const Val> args) {
   return inline_body(std::move(inner), fn);
 }
 
-// They have no effect but their value, so lanes that are not meant need not be told apart, and all
+// They have no effect but their value, so lanes that are not meant need no mask, and all
 // kernels of a module have the same ones.
 Val CallEmitter::call_maths(Frame inner, FnId fn, std::span<const Val> args, bool varying) {
   const check::CheckedProgram& library = *inner.c;

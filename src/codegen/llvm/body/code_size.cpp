@@ -69,7 +69,7 @@ class Measure {
   // Calls by the text. A function that only one place calls is emitted once either way.
   void find_uses() {
     uses_.assign(p_.fns.size(), 0);
-    meets_.assign(p_.fns.size(), false);
+    synchronises_.assign(p_.fns.size(), false);
     for (const Expr& e : p_.exprs)
       if (const auto* call = std::get_if<Call>(&e)) ++uses_[call->fn.index()];
   }
@@ -78,14 +78,14 @@ class Measure {
   const FnSize& of(FnId fn) {
     FnSize& f = fns_[fn.index()];
     if (f.known) return f;
-    const bool outer = std::exchange(inside_meets_, false);
+    const bool outer = std::exchange(inside_synchronises_, false);
     const uint64_t size = of(p_[fn].body);
     if (calls_) {
-      meets_[fn.index()] = inside_meets_;
+      synchronises_[fn.index()] = inside_synchronises_;
       called_[fn.index()] =
-          !inside_meets_ && (every_ || (uses_[fn.index()] > 1 && size >= kLeastCalled));
+          !inside_synchronises_ && (every_ || (uses_[fn.index()] > 1 && size >= kLeastCalled));
     }
-    inside_meets_ = outer || inside_meets_;
+    inside_synchronises_ = outer || inside_synchronises_;
     FnSize& known = fns_[fn.index()];
     known = {true, size};
     return known;
@@ -112,19 +112,19 @@ class Measure {
         [](const Return&) { return kStatement; }, [](const Nested&) { return uint64_t{0}; },
         [](const Region&) { return uint64_t{0}; },
         [&](const Barrier&) {
-          inside_meets_ = true;
+          inside_synchronises_ = true;
           return kBarrier;
         },
         [&](const Fixpoint&) {
-          inside_meets_ = true;
+          inside_synchronises_ = true;
           return kLoop;
         },
         [&](const AsyncCopy&) {
-          inside_meets_ = true;
+          inside_synchronises_ = true;
           return kLoop;
         },
         [&](const Wait&) {
-          inside_meets_ = true;
+          inside_synchronises_ = true;
           return kBarrier;
         },
         [](const Trap&) { return kTrap; }, [](const Resume&) { return kBarrier; },
@@ -156,16 +156,16 @@ class Measure {
         },
         [](const Atomic&) { return kAtomic; },
         [&](const Subgroup&) {
-          inside_meets_ = true;
+          inside_synchronises_ = true;
           return kSubgroup;
         },
         [&](const UniformLoad&) {
-          inside_meets_ = true;
+          inside_synchronises_ = true;
           return 2 * kBarrier;
         },
         [&](const Call& e) {
           const FnSize& f = of(e.fn);
-          if (calls_ && meets_[e.fn.index()]) inside_meets_ = true;
+          if (calls_ && synchronises_[e.fn.index()]) inside_synchronises_ = true;
           return calls_ && called_[e.fn.index()] ? kCall : sum(kCall, f.size);
         },
         [](const Poison&) { return uint64_t{0}; });
@@ -177,8 +177,8 @@ class Measure {
   std::vector<FnSize> fns_;
   std::vector<uint32_t> uses_;
   std::vector<bool> called_;
-  std::vector<bool> meets_;  // lanes meet or exchange values in it
-  bool inside_meets_ = false;
+  std::vector<bool> synchronises_;  // lanes synchronise or exchange values in it
+  bool inside_synchronises_ = false;
 };
 
 Error too_large(uint64_t size, uint64_t most) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much code a program becomes, told before any is made, and what is done about it. Compilers
-// take more than twice as long for twice the code, so there are steps:
+// How much code a program becomes, estimated before any is made, and what is done about it.
+// Compilers take more than twice as long for twice the code, so there are steps:
 //   - functions and maths functions are inlined as long as all of it is small; past that budget
 //     those that stand for much code are compiled once and called;
 //   - code that is still large is made for one lane at a time, then with little optimisation;

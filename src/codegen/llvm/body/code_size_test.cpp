@@ -17,9 +17,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string repeated(size_t count, const std::function<std::string(const std::string&)>& piece) {
+std::string repeated(size_t count, const std::function<std::string(const std::string&)>& part) {
   std::string text;
-  for (size_t i = 0; i < count; ++i) text += piece(std::to_string(i)) + "\n";
+  for (size_t i = 0; i < count; ++i) text += part(std::to_string(i)) + "\n";
   return text;
 }
 
@@ -112,7 +112,7 @@ TEST(CodeSize, ALittleFunctionAndOneThatIsCalledOnceAreInlined) {
   EXPECT_EQ(called_size(checked, true).called, (std::vector<bool>{true, true, true}));
 }
 
-TEST(CodeSize, FunctionsInWhichLanesMeetAreInlined) {
+TEST(CodeSize, FunctionsThatSynchroniseAreInlined) {
   const check::CheckedProgram checked = checked_program(program(
       "fn meet(q : u32, m : buffer u32[]) -> u32 { var v = q; for k in 0 .. 9 { m[lid.x] = v; "
       "barrier workgroup; v += m[63 - lid.x]; barrier workgroup; } return v; }\n"

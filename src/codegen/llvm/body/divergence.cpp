@@ -34,11 +34,11 @@ Divergence::Divergence(const check::CheckedProgram& checked, BlockShape shape, O
     changed_ = false;
     if (++rounds == kMostRounds) assume_worst();
     fn_ = {};
-    walk(p_.body, 0);
+    visit(p_.body, 0);
     for (uint32_t i = 0; i < p_.fns.size(); ++i) {
       fn_ = FnId{i};
       fn_depth_ = (fn_diverges_[i] ? 1U : 0U) + (fn_returns_[i] ? 1U : 0U);
-      walk(p_.fns[i].body, fn_depth_);
+      visit(p_.fns[i].body, fn_depth_);
     }
   } while (changed_);
 }
@@ -53,7 +53,7 @@ Divergence::LoopKinds Divergence::loop_kinds(const std::vector<bool>& left_out) 
   for (size_t i = 0; i < loop_.size(); ++i) {
     if (!loop_[i] || (!left_out.empty() && left_out[i])) continue;
     const auto* loop = std::get_if<For>(&p_.stmts[i]);
-    (loop != nullptr && stays_convergent(*loop) ? kinds.together : kinds.apart) = true;
+    (loop != nullptr && stays_convergent(*loop) ? kinds.convergent : kinds.divergent) = true;
   }
   return kinds;
 }
@@ -196,16 +196,16 @@ void Divergence::end_lanes(bool some) {
   for (const Loop& loop : loops_) set(loop_, loop.id.index());
 }
 
-void Divergence::walk(Block block, uint32_t depth) {
-  for (const StmtId id : p_.items(block)) walk(id, depth);
+void Divergence::visit(Block block, uint32_t depth) {
+  for (const StmtId id : p_.items(block)) visit(id, depth);
 }
 
-void Divergence::walk(StmtId id, uint32_t depth) {
+void Divergence::visit(StmtId id, uint32_t depth) {
   for_each_operand(p_, p_[id], [&](ExprId e) { calls_in(e, depth); });
   const auto in_loop = [&](Block body, bool varying) {
     if (varying) set(loop_, id.index());
     loops_.push_back({id, depth + (loop_[id.index()] ? 1U : 0U)});
-    walk(body, loops_.back().depth);
+    visit(body, loops_.back().depth);
     loops_.pop_back();
   };
   const auto jump = [&] {
@@ -226,8 +226,8 @@ void Divergence::walk(StmtId id, uint32_t depth) {
       [](const Eval&) {},
       [&](const If& s) {
         const uint32_t inside = depth + (varies(s.condition) ? 1 : 0);
-        walk(s.then_block, inside);
-        walk(s.else_block, inside);
+        visit(s.then_block, inside);
+        visit(s.else_block, inside);
       },
       [&](const For& s) {
         declared_at_[s.variable.index()] = depth;
@@ -243,16 +243,16 @@ void Divergence::walk(StmtId id, uint32_t depth) {
         }
         if (depth > fn_depth_) {
           set(fn_returns_, fn_.index());
-          // Lanes that leave a loop by returning leave it at different trips.
+          // Lanes that leave a loop by returning leave it in different iterations.
           for (const Loop& loop : loops_) set(loop_, loop.id.index());
         }
         if (s.value.valid() && (varies(s.value) || fn_returns_[fn_.index()]))
           set(fn_result_, fn_.index());
       },
-      [&](const Nested& s) { walk(s.body, depth); }, [&](const Region& s) { walk(s.body, depth); },
-      [](const Barrier&) {}, [&](const Fixpoint& s) { walk(s.body, depth); },
-      [](const AsyncCopy&) {}, [](const Wait&) {}, [&](const Trap&) { end_lanes(depth != 0); },
-      [](const Resume&) {}, [](const Collective&) {});
+      [&](const Nested& s) { visit(s.body, depth); },
+      [&](const Region& s) { visit(s.body, depth); }, [](const Barrier&) {},
+      [&](const Fixpoint& s) { visit(s.body, depth); }, [](const AsyncCopy&) {}, [](const Wait&) {},
+      [&](const Trap&) { end_lanes(depth != 0); }, [](const Resume&) {}, [](const Collective&) {});
 }
 
 }  // namespace vyre::codegen

@@ -28,7 +28,7 @@ class Divergence {
 
   [[nodiscard]] bool varies(ir::LocalId local) const { return local_[local.index()]; }
   [[nodiscard]] bool varies(ir::ExprId expr) const;
-  // Lanes leave the loop at different trips, or skip parts of one.
+  // Lanes leave the loop in different iterations, or skip parts of one.
   [[nodiscard]] bool diverges(ir::StmtId loop) const { return loop_[loop.index()]; }
   // Some lanes return from the function before others do.
   [[nodiscard]] bool diverges(ir::FnId fn) const { return fn_returns_[fn.index()]; }
@@ -36,23 +36,23 @@ class Divergence {
   // Some lanes of a block end while others go on.
   [[nodiscard]] bool ends_lanes() const { return ends_lanes_; }
   [[nodiscard]] bool ends_lanes(ir::FnId fn) const { return fn_ends_[fn.index()]; }
-  // Divergent loops in which lanes stay together but for the last trips: from a lane's number on to
-  // the same end, in the same steps.
+  // Divergent loops in which lanes stay convergent but for the last iterations: from a lane's
+  // number on to the same end, in the same steps.
   [[nodiscard]] bool stays_convergent(const ir::For& loop) const;
   // A lane's number along x and something that is the same for all lanes.
   [[nodiscard]] bool counts_lanes(ir::ExprId id) const;
   // Lanes may jump out of it, or end in it.
   [[nodiscard]] bool may_leave(ir::Block block) const;
   struct LoopKinds {
-    bool together = false;
-    bool apart = false;  // lanes that take few trips wait for those that take many
+    bool convergent = false;
+    bool divergent = false;  // lanes with few iterations wait for those with many
   };
   // Of all loops but those that are left out, by statement; an empty list leaves out none.
   [[nodiscard]] LoopKinds loop_kinds(const std::vector<bool>& left_out = {}) const;
 
  private:
-  void walk(ir::Block block, uint32_t depth);
-  void walk(ir::StmtId id, uint32_t depth);
+  void visit(ir::Block block, uint32_t depth);
+  void visit(ir::StmtId id, uint32_t depth);
   void calls_in(ir::ExprId expr, uint32_t depth);
   void assume_worst();
   void vary(ir::LocalId local);

@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 constexpr BlockShape kRow{.lanes = 32};
 constexpr BlockShape kPacked{.lanes = 32, .packed = true};
 
-// A program with its divergence, asked by names.
+// A program with its divergence, queried by names.
 struct Subject {
   check::CheckedProgram program;
   Divergence divergence;
@@ -87,7 +87,7 @@ TEST(Divergence, AssignmentsUnderADivergentCondition) {
               IsEmpty());
 }
 
-// What a later trip assigns reaches what an earlier statement reads.
+// What a later iteration assigns reaches what an earlier statement reads.
 TEST(Divergence, AroundALoop) {
   EXPECT_THAT(Subject("  var x = 0;\n  var y = 0;\n  for i in 0 .. u[0] {\n    y = x;\n"
                       "    x = gid.x;\n  }\n  b[gid.x] = y;\n")
@@ -101,13 +101,13 @@ TEST(Divergence, LoopsOfEqualAndOfDifferentLength) {
       "  while u[1] > x { x += 1; }\n  b[gid.x] = x;\n");
   // The second loop makes x differ, and by it the third.
   EXPECT_THAT(s.loops(), ElementsAre(false, true, true));
-  EXPECT_TRUE(s.divergence.loop_kinds().apart);
-  EXPECT_FALSE(s.divergence.loop_kinds().together);
+  EXPECT_TRUE(s.divergence.loop_kinds().divergent);
+  EXPECT_FALSE(s.divergence.loop_kinds().convergent);
   EXPECT_THAT(s.varying(), ElementsAre("x"));
 }
 
-// From a lane's number on to the same end: only the last trips are not taken by all.
-TEST(Divergence, LoopsThatLanesWalkTogether) {
+// From a lane's number on to the same end: only the last iterations are not taken by all.
+TEST(Divergence, ConvergentLoops) {
   const auto kinds = [](std::string_view loop) {
     return Subject("  var x = 0;\n  let i = gid.x + u[1];\n" + std::string(loop) +
                    "  b[gid.x] = x;\n")
@@ -116,14 +116,14 @@ TEST(Divergence, LoopsThatLanesWalkTogether) {
   for (const char* loop : {"  for k in gid.x .. u[0] step 64 { x += a[k]; }\n",
                            "  for k in i .. u[0] { x += a[k]; }\n",
                            "  for k in 3 + lid.x .. 99 step 7 { x += a[k]; }\n"}) {
-    EXPECT_TRUE(kinds(loop).together) << loop;
-    EXPECT_FALSE(kinds(loop).apart) << loop;
+    EXPECT_TRUE(kinds(loop).convergent) << loop;
+    EXPECT_FALSE(kinds(loop).divergent) << loop;
   }
   for (const char* loop : {"  for k in 2 * gid.x .. u[0] { x += a[k]; }\n",
                            "  for k in gid.x .. a[gid.x] { x += a[k]; }\n",
                            "  for k in gid.x .. u[0] { if a[k] == 3 { break; } x += 1; }\n"}) {
-    EXPECT_FALSE(kinds(loop).together) << loop;
-    EXPECT_TRUE(kinds(loop).apart) << loop;
+    EXPECT_FALSE(kinds(loop).convergent) << loop;
+    EXPECT_TRUE(kinds(loop).divergent) << loop;
   }
 }
 
@@ -198,7 +198,7 @@ TEST(BlockShapes, LanesThatComeOneByOne) {
         found += std::holds_alternative<If>(s.program.program.stmts[i]) ? " if" : " loop";
     return found;
   };
-  // Of an if that looks at data, and of loops in which lanes part.
+  // Of an if that depends on data, and of loops in which lanes diverge.
   EXPECT_EQ(serialised("  if a[gid.x] == 3 { atomic_min(b[a[gid.x + 1]], 2); }\n"), "32 if");
   EXPECT_EQ(serialised("  if a[gid.x] == 3 { atomic_min(b[a[gid.x + 1]], b[0]); }\n"), "32 if");
   EXPECT_EQ(serialised("  if gid.x < u[0] { atomic_min(b[a[gid.x + 1]], b[0]); }\n"), "1");
@@ -218,7 +218,7 @@ TEST(BlockShapes, LanesThatComeOneByOne) {
   EXPECT_EQ(serialised("  var t : u32[4];\n  for e in 0 .. a[gid.x] { t[e & 3] += 1; }\n"
                        "  b[gid.x] = t[1];\n"),
             "1");
-  // One element for all: the lanes put together what they have. All into copies: no turns at all.
+  // One element for all: the lanes combine their values. All into copies: nothing is serialised.
   EXPECT_EQ(serialised("  if a[gid.x] == 3 { atomic_add(b[0], 1); }\n"), "32 if");
   EXPECT_EQ(serialised("  atomic_add(b[0], a[gid.x]);\n"), "32");
   EXPECT_EQ(serialised("  atomic_add(b[a[gid.x]], 1);\n"), "32");
@@ -226,7 +226,7 @@ TEST(BlockShapes, LanesThatComeOneByOne) {
             "1");
 }
 
-TEST(Repeatable, LanesThatLookAtNothingThatIsWritten) {
+TEST(Repeatable, LanesThatReadNothingThatIsWritten) {
   const auto is = [](std::string_view statements, std::string_view functions = "") {
     return repeatable(Subject(statements, kRow, {}, functions).program);
   };

@@ -34,7 +34,7 @@ bool movable(const llvm::Instruction& i) {
   if (llvm::isa<llvm::CastInst, llvm::SelectInst, llvm::CmpInst, llvm::FreezeInst,
                 llvm::GetElementPtrInst>(i))
     return true;
-  // Addresses that a test has chosen are good everywhere, and what nobody writes stays the same.
+  // Addresses that a test has chosen are good everywhere, and what is never written stays the same.
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
     return load->hasMetadata(kPhaseInvariant) ||
            (load->hasMetadata(llvm::LLVMContext::MD_invariant_load) &&

@@ -8,8 +8,8 @@
 
 namespace vyre::codegen {
 
-// Computes again, before a loop, what the loop computes anew in each trip from values that do not
-// change in it.
+// Computes again, before a loop, what the loop computes anew in each iteration from values that do
+// not change in it.
 class Hoister {
  public:
   // To the end of a block, which comes before all blocks that are made from now on.

@@ -10,7 +10,7 @@ using namespace ir;
 
 namespace {
 
-// Nodes of a block, those of loops counted once for each trip, as far as it is known.
+// Nodes of a block, those of loops counted once per iteration, as far as the trip count is known.
 class Weight {
  public:
   explicit Weight(const check::CheckedProgram& checked) : c_(checked), p_(checked.program) {}
@@ -22,8 +22,8 @@ class Weight {
       double own = 1;
       for_each_operand(p_, s, [&](ExprId e) { own += of(e); });
       for_each_block(s, [&](Block b) { own += of(b); });
-      if (std::holds_alternative<While>(s)) own *= unknown_trips();
-      if (const auto* loop = std::get_if<For>(&s)) own *= trips(*loop);
+      if (std::holds_alternative<While>(s)) own *= unknown_trip_count();
+      if (const auto* loop = std::get_if<For>(&s)) own *= trip_count(*loop);
       sum += own;
     }
     return sum;
@@ -34,7 +34,7 @@ class Weight {
  private:
   static constexpr double kMathsFunction = 30;
 
-  double unknown_trips() {
+  double unknown_trip_count() {
     guessed_ = true;
     return 8;
   }
@@ -53,10 +53,10 @@ class Weight {
     return sum;
   }
 
-  double trips(const For& loop) {
+  double trip_count(const For& loop) {
     const auto first = check::evaluate_constant(c_, loop.first);
     const auto last = check::evaluate_constant(c_, loop.last);
-    if (!first || !last) return unknown_trips();
+    if (!first || !last) return unknown_trip_count();
     const auto step = loop.step.valid() ? check::evaluate_constant(c_, loop.step) : std::nullopt;
     const auto number = [](const check::Constant& k) {
       return k.type == Type::I32   ? static_cast<double>(static_cast<int32_t>(k.bits))

@@ -16,24 +16,24 @@ namespace {
 class UsedLocals {
  public:
   UsedLocals(const Program& p, std::span<const StmtId> items) : locals(p.locals.size()), p_(p) {
-    for (const StmtId id : items) look(id);
+    for (const StmtId id : items) visit(id);
     for (const LocalId id : declared_) locals[id.index()] = false;
   }
   std::vector<bool> locals;
 
  private:
-  void look(StmtId id) {
+  void visit(StmtId id) {
     if (const auto* assign = std::get_if<Assign>(&p_[id])) locals[assign->local.index()] = true;
     if (const auto* let = std::get_if<Let>(&p_[id])) declared_.push_back(let->local);
     if (const auto* loop = std::get_if<For>(&p_[id])) declared_.push_back(loop->variable);
-    for_each_operand(p_, p_[id], [&](ExprId e) { look(e); });
+    for_each_operand(p_, p_[id], [&](ExprId e) { visit(e); });
     for_each_block(p_[id], [&](Block b) {
-      for (const StmtId inner : p_.items(b)) look(inner);
+      for (const StmtId inner : p_.items(b)) visit(inner);
     });
   }
-  void look(ExprId id) {
+  void visit(ExprId id) {
     if (const auto* ref = std::get_if<LocalRef>(&p_[id])) locals[ref->local.index()] = true;
-    for_each_operand(p_, p_[id], [&](ExprId e) { look(e); });
+    for_each_operand(p_, p_[id], [&](ExprId e) { visit(e); });
   }
   const Program& p_;
   std::vector<LocalId> declared_;

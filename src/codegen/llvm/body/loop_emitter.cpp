@@ -196,7 +196,7 @@ void LoopEmitter::emit_divergent_for(const ForLoop& loop) {
   leave_divergent(lanes);
 }
 
-// To count the instructions of a function is to look at all of them, which too many loops would do
+// To count the instructions of a function is to visit all of them, which too many loops would do
 // too often.
 LoopEmitter::Emitted LoopEmitter::emitted() {
   constexpr uint32_t kMostCounted = 256;

@@ -31,10 +31,10 @@ void MaskEmitter::for_each_lane(llvm::Value* mask, llvm::function_ref<void(llvm:
   llvm::Type* const word = b_.getIntNTy(x_.lanes());
   llvm::BasicBlock* const from = b_.GetInsertBlock();
   llvm::Value* const bits = x_.mask_bits(mask);
-  llvm::BasicBlock* const turn = x_.new_block("turn");
+  llvm::BasicBlock* const each = x_.new_block("turn");
   llvm::BasicBlock* const after = x_.new_block("turns_done");
-  b_.CreateCondBr(b_.CreateICmpNE(bits, llvm::ConstantInt::get(word, 0)), turn, after);
-  b_.SetInsertPoint(turn);
+  b_.CreateCondBr(b_.CreateICmpNE(bits, llvm::ConstantInt::get(word, 0)), each, after);
+  b_.SetInsertPoint(each);
   llvm::PHINode* const left = b_.CreatePHI(word, 2);
   left->addIncoming(bits, from);
   llvm::Value* const lane = b_.CreateZExtOrTrunc(
@@ -44,7 +44,7 @@ void MaskEmitter::for_each_lane(llvm::Value* mask, llvm::function_ref<void(llvm:
   x_.serial_lane = nullptr;
   llvm::Value* const rest = b_.CreateAnd(left, b_.CreateSub(left, llvm::ConstantInt::get(word, 1)));
   left->addIncoming(rest, b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateICmpNE(rest, llvm::ConstantInt::get(word, 0)), turn, after);
+  b_.CreateCondBr(b_.CreateICmpNE(rest, llvm::ConstantInt::get(word, 0)), each, after);
   b_.SetInsertPoint(after);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A segment of a plan as phases: stretches in which the lanes of a workgroup need not wait for each
 // other. A segment without a workgroup barrier is one phase, the segment itself; any other is cut
-// at its barriers (plan::cut_workgroup). Both the generator and whoever explains a stop number the
-// places of the source by this.
+// at its barriers (plan::cut_workgroup). Both the generator and the explanation of a stop number
+// the places of the source by this.
 #pragma once
 
 #include <optional>

@@ -337,7 +337,7 @@ void StatementEmitter::emit_return(const Return& s) {
       now = b_.CreateSelect(x_.mask, now, b_.CreateLoad(now->getType(), x_.frame().result));
     b_.CreateStore(now, x_.frame().result);
   }
-  // All lanes that are here leave together.
+  // All lanes that are here leave at once.
   if (!x_.frame().divergent || x_.divergence_depth == x_.frame().divergence_depth) {
     for (const Loop& loop : x_.frame().loops) e_.nests.flush_count(loop);
     b_.CreateBr(x_.frame().exit);

@@ -67,16 +67,16 @@ llvm::Value* ThreadSubgroupEmitter::over_present(SubgroupOp op, Type type, llvm:
   // for k in 0 .. count, at least once
   const auto count_to = [&](llvm::Value* count, llvm::function_ref<void(llvm::Value*)> body) {
     llvm::BasicBlock* const from = b_.GetInsertBlock();
-    llvm::BasicBlock* const trip = x_.new_block("lane");
+    llvm::BasicBlock* const iteration = x_.new_block("lane");
     llvm::BasicBlock* const after = x_.new_block("lanes_done");
-    b_.CreateBr(trip);
-    b_.SetInsertPoint(trip);
+    b_.CreateBr(iteration);
+    b_.SetInsertPoint(iteration);
     llvm::PHINode* const k = b_.CreatePHI(b_.getInt32Ty(), 2);
     k->addIncoming(b_.getInt32(0), from);
     body(k);
     llvm::Value* const next = b_.CreateAdd(k, b_.getInt32(1));
     k->addIncoming(next, b_.GetInsertBlock());
-    b_.CreateCondBr(b_.CreateICmpULT(next, count), trip, after);
+    b_.CreateCondBr(b_.CreateICmpULT(next, count), iteration, after);
     b_.SetInsertPoint(after);
   };
   count_to(b_.getInt32(kLanes), [&](llvm::Value* k) {

@@ -138,7 +138,7 @@ std::optional<bool> ValueEmitter::guarded_outcome(const Binary& e, const Val& x,
     case BinaryOp::Gt:
       if (above(limit.v)) return true;
       break;
-    // The first and the last of a row are what is told apart.
+    // Mostly the first or the last lane of a row is compared.
     case BinaryOp::Eq:
     case BinaryOp::Ne:
       if (lower ? above(limit.v) : x_.rows.ensure_below(index.offset, limit.v, false))
@@ -160,7 +160,7 @@ Val ValueEmitter::condition(ExprId id) {
   return math_.binary(e->op, x_.type_of_expr(e->left), x, y, x_.type_of_expr(e->right));
 }
 
-// It takes less than to ask whether a lane wants it, and nobody sees it being done for others.
+// It costs less than a test whether a lane needs it, and has no effect for the others.
 bool ValueEmitter::is_cheap(ExprId id, uint32_t& nodes) const {
   constexpr uint32_t kMostNodes = 24;
   if (++nodes > kMostNodes) return false;

@@ -28,7 +28,7 @@ llvm::Type* element_type(ir::Type type, llvm::LLVMContext& context);
 // `scalar`, or as many of them as the vector `like` has elements.
 llvm::Type* with_shape_of(const llvm::Value* like, llvm::Type* scalar);
 
-// A place some bytes after another, and a load from there of what nobody writes.
+// A place some bytes after another, and a load from there of what is never written.
 llvm::Value* byte_address(Builder& builder, llvm::Value* base, uint64_t offset);
 llvm::LoadInst* invariant_load(Builder& builder, llvm::Type* type, llvm::Value* base,
                                uint64_t offset);

@@ -93,8 +93,8 @@ llvm::Value* BlockLowering::iterations_left(uint32_t weight_bits) {
   return b_.CreateZExt(k_.iterations_left(weight_bits), b_.getInt64Ty());
 }
 
-void BlockLowering::poll_iterations(SiteRef site, llvm::Value* trips, uint32_t weight_bits) {
-  k_.poll(site, b_.CreateShl(b_.CreateTrunc(trips, b_.getInt32Ty()), weight_bits));
+void BlockLowering::poll_iterations(SiteRef site, llvm::Value* iterations, uint32_t weight_bits) {
+  k_.poll(site, b_.CreateShl(b_.CreateTrunc(iterations, b_.getInt32Ty()), weight_bits));
 }
 
 void BlockLowering::enter_lane(llvm::Value* lane) {

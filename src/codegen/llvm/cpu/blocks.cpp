@@ -40,7 +40,7 @@ class RowEmitter {
   void run(llvm::Value* wx, llvm::Value* run, bool any_lane) {
     llvm::Type* const word = b_.getInt64Ty();
     const auto number = [&](uint64_t n) { return llvm::ConstantInt::get(word, n); };
-    // As u32: ids wrap nowhere, but nobody has to know it.
+    // As u32: ids wrap nowhere, but the code does not rely on it.
     row_.group_x = b_.CreateTrunc(b_.CreateMul(wx, number(size_[0])), b_.getInt32Ty());
     if (row_.shape.packed) {
       row(number(0), number(lowering_.lanes_per_group()), lowering_.lanes_per_group());
@@ -187,12 +187,12 @@ class RowEmitter {
 
   // What is left over at the ends of a row in fewer lanes, where masks cost more than that. Not
   // with loops, in which few lanes take as long as many.
-  [[nodiscard]] bool in_pieces() const {
+  [[nodiscard]] bool splits_ends() const {
     return row_.shape.lanes > 1 && !row_.shape.packed && !options_.checked &&
            !options_.cheap_masks && !has_loops_;
   }
 
-  // Narrow elements can only be masked one by one.
+  // Narrow elements can only be masked lane by lane.
   [[nodiscard]] uint32_t last_lanes() const {
     const auto narrow = [](const Buffer& b) { return bytes_of(b.element) < 4; };
     return std::ranges::any_of(phase_.program.buffers, narrow) ? 1 : kFewLanes;
@@ -203,7 +203,7 @@ class RowEmitter {
     if (!row_.narrow) return {x0, x1};
     llvm::Type* const word = b_.getInt64Ty();
     const auto number = [&](int64_t n) { return llvm::ConstantInt::getSigned(word, n); };
-    const int64_t lanes = in_pieces() ? last_lanes() : row_.shape.lanes;
+    const int64_t lanes = splits_ends() ? last_lanes() : row_.shape.lanes;
     llvm::Value* const of_first =
         b_.CreateZExt(b_.CreateAdd(b_.CreateTrunc(x0, b_.getInt32Ty()), row_.narrow->offset), word);
     llvm::Value* const count = b_.CreateSub(x1, x0);
@@ -255,7 +255,7 @@ class RowEmitter {
     const bool all_fast = unit % lanes == 0 && row_.guards.empty();
     std::optional<Stretch> few;
     std::optional<Stretch> rest;
-    if (!all_fast && in_pieces()) {
+    if (!all_fast && splits_ends()) {
       // Blocks that overlap do what few lanes would.
       if (lanes > kFewLanes && !repeatable_)
         few = of_lanes(kFewLanes, [&] { return another_stretch(r.at, r.before, "few_lanes"); });
@@ -281,36 +281,52 @@ class RowEmitter {
     }
 
     b_.SetInsertPoint(r.head);
+    choose_next(r, {.cached = cached, .fast = fast, .all_fast = all_fast, .few = few, .rest = rest},
+                done);
+    b_.SetInsertPoint(done);
+  }
+
+  // What a row is made of. `fast` is where a whole block starts, in the caches or past them; what
+  // is left over is run by `few` lanes and then by `rest`, or under a mask.
+  struct Stretches {
+    const Stretch& cached;
+    llvm::BasicBlock* fast = nullptr;
+    bool all_fast = false;
+    const std::optional<Stretch>& few;
+    const std::optional<Stretch>& rest;
+  };
+  // At the head: which stretch is next.
+  void choose_next(const Row& r, const Stretches& s, llvm::BasicBlock* done) {
+    const uint32_t lanes = row_.shape.lanes;
     llvm::Value* const here = b_.CreateLoad(b_.getInt64Ty(), r.at);
     llvm::BasicBlock* const choose = block("choose");
     b_.CreateCondBr(b_.CreateICmpSLT(here, r.end), choose, done);
     b_.SetInsertPoint(choose);
-    if (all_fast) {
-      b_.CreateBr(fast);
-    } else {
-      llvm::BasicBlock* const not_all = block("not_all");
-      b_.CreateCondBr(BoundsGuards::inside(b_, r.range, here, lanes), fast, not_all);
-      b_.SetInsertPoint(not_all);
-      if (repeatable_ && lanes > 1) go_back(r, here, cached);
-      if (few) {
-        b_.CreateCondBr(BoundsGuards::inside(b_, r.range, here, few->lanes), few->start,
-                        rest->start);
-      } else if (rest) {
-        b_.CreateBr(rest->start);
-      } else {
-        lanes_at(here, lanes_below(here, x1, unit));
-        b_.CreateStore(b_.CreateAdd(here, number(lanes), "", true, true), r.at);
-        b_.CreateBr(r.head);
-      }
-      // Back to the head, and not on into what a whole block could do.
-      for (const std::optional<Stretch>& s : {few, rest}) {
-        if (!s) continue;
-        b_.SetInsertPoint(s->end);
-        b_.CreateStore(b_.CreateAdd(s->x, number(s->lanes), "", true, true), r.at);
-        b_.CreateBr(r.head);
-      }
+    if (s.all_fast) {
+      b_.CreateBr(s.fast);
+      return;
     }
-    b_.SetInsertPoint(done);
+    llvm::BasicBlock* const not_all = block("not_all");
+    b_.CreateCondBr(BoundsGuards::inside(b_, r.range, here, lanes), s.fast, not_all);
+    b_.SetInsertPoint(not_all);
+    if (repeatable_ && lanes > 1) go_back(r, here, s.cached);
+    if (s.few) {
+      b_.CreateCondBr(BoundsGuards::inside(b_, r.range, here, s.few->lanes), s.few->start,
+                      s.rest->start);
+    } else if (s.rest) {
+      b_.CreateBr(s.rest->start);
+    } else {
+      lanes_at(here, lanes_below(here, r.x1, r.unit));
+      b_.CreateStore(b_.CreateAdd(here, number(lanes), "", true, true), r.at);
+      b_.CreateBr(r.head);
+    }
+    // Back to the head, and not on into what a whole block could do.
+    for (const std::optional<Stretch>& left : {s.few, s.rest}) {
+      if (!left) continue;
+      b_.SetInsertPoint(left->end);
+      b_.CreateStore(b_.CreateAdd(left->x, number(left->lanes), "", true, true), r.at);
+      b_.CreateBr(r.head);
+    }
   }
 
   struct Row {
@@ -327,7 +343,7 @@ class RowEmitter {
   llvm::Value* number(int64_t n) { return llvm::ConstantInt::getSigned(b_.getInt64Ty(), n); }
 
   // The end of a stretch: the next block of the same kind. One test in the loop: where this ends,
-  // the head looks again.
+  // the head decides again.
   void repeat(const Row& r, const Stretch& s) {
     b_.SetInsertPoint(s.end);
     llvm::Value* const next = b_.CreateAdd(s.x, number(s.lanes), "", true, true);

@@ -27,11 +27,11 @@ struct BlockKernel {
   std::function<void(SiteRef, const MemoryRef&, llvm::Value* lane, llvm::Value* index)>
       out_of_bounds;
   std::function<void(SiteRef, llvm::Value* weight)> poll;  // i32
-  // How many trips of so many bits of weight may be made without asking, i32.
+  // How many iterations of so many bits of weight may be made without a poll, i32.
   std::function<llvm::Value*(uint32_t weight_bits)> iterations_left;
   // Whether a store is worth going past the caches, at the insertion point; null: never.
   std::function<llvm::Value*(ir::BufferId)> streams;
-  // Not empty: after each block, which takes long enough to be asked for.
+  // Not empty: after each block, which takes long enough for a poll.
   std::function<void()> block_done;
 };
 

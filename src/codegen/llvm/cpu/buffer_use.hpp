@@ -10,7 +10,7 @@
 namespace vyre::codegen {
 
 struct BufferUse {
-  // All accesses are this relaxed atomic operation, and nobody looks at a result: every worker may
+  // All accesses are this relaxed atomic operation, and no result is used: every worker may
   // combine values in a copy of its own.
   std::optional<ir::AtomicOp> combines;
   // All accesses are one store.
@@ -23,11 +23,11 @@ bool combines(ir::AtomicOp op);
 // By buffer.
 std::vector<BufferUse> buffer_uses(const check::CheckedProgram& segment);
 
-// Whether a lane can run twice and leave what it leaves when it runs once: it looks at nothing that
+// Whether a lane can run twice and leave what it leaves when it runs once: it reads nothing that
 // the phase writes.
 bool repeatable(const check::CheckedProgram& phase);
 
-// Whether the lanes of a workgroup write all of a shared buffer in the phase and look at nothing
+// Whether the lanes of a workgroup write all of a shared buffer in the phase and read nothing
 // that was in it before.
 bool overwrites(const check::CheckedProgram& phase, ir::BufferId shared);
 

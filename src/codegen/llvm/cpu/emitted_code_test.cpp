@@ -24,12 +24,12 @@ std::string line_with(const std::string& text, const std::regex& what) {
 
 class EveryProgram : public testing::TestWithParam<std::string_view> {
  protected:
-  static void for_each_listing(const std::function<void(const std::string&)>& look) {
+  static void for_each_listing(const std::function<void(const std::string&)>& check) {
     for (const auto& path : programs_in(GetParam())) {
       const std::string source = read_text(path);
       for (const bool checked : {false, true}) {
         SCOPED_TRACE(path.string() + (checked ? ", checked" : ""));
-        look(ir_of(source, checked));
+        check(ir_of(source, checked));
       }
     }
   }
@@ -111,7 +111,7 @@ std::vector<Row> rows() {
       // One operation of the bus for a whole workgroup, none for shared memory.
       {"sum", example("sum"), {"vaddps.*%ymm"}, {"lock"}},
       {"reach", example("reach"), {"lock"}, {}},
-      // Nodes are looked at in vectors, and those that match come one by one.
+      // Nodes are read in vectors, and those that match are serialised.
       {"frontier",
        "program frontier {\n  workgroup 64;\n  uniform level : u32[1];\n  in row : u32[];\n"
        "  in col : u32[];\n  inout depth : u32[];\n  over len(depth);\n"
@@ -139,7 +139,7 @@ TEST_P(Assembly, HasTheInstructionsThatItShould) {
 INSTANTIATE_TEST_SUITE_P(Of, Assembly, testing::ValuesIn(rows()),
                          [](const auto& row) { return row.param.name; });
 
-TEST(WideVectors, AreAskedFor) {
+TEST(WideVectors, AreRequested) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "code is generated for x86-64 only";
 #endif

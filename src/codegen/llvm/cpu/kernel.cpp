@@ -108,8 +108,8 @@ class KernelEmitter {
     for (uint32_t axis = 0; axis < 3; ++axis)
       grid_[axis] = invariant(b_.getInt32Ty(), args_, offsetof(KernelArgs, grid) + 4 * axis);
     scratch_ = invariant(ptr, worker_, offsetof(KernelWorker, scratch));
-    polls_left_ = b_.CreateAlloca(b_.getInt32Ty());
-    b_.CreateStore(b_.getInt32(kTripsPerPoll), polls_left_);
+    work_left_ = b_.CreateAlloca(b_.getInt32Ty());
+    b_.CreateStore(b_.getInt32(kUnitsPerPoll), work_left_);
 
     llvm::MDBuilder md(context_);
     domain_ = md.createAnonymousAliasScopeDomain();
@@ -271,7 +271,7 @@ class KernelEmitter {
     if (phases_.cut() == nullptr && plans_[0].merges) {
       run = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b_.CreateSub(gx, wx),
                                      b_.CreateSub(end, g));
-      // Not so many that nobody could stop them.
+      // Not so many that they could not be stopped.
       const double most = std::max(1.0, kRunCost / group_cost());
       run = b_.CreateBinaryIntrinsic(
           llvm::Intrinsic::umin, run,
@@ -303,9 +303,9 @@ class KernelEmitter {
     for (const Phase& phase : plans_) cost += phase.cost;
     return cost * lanes_per_group();
   }
-  // Of polls_left_, which stand for a trip of a loop each.
+  // Of work_left_, which stand for an iteration of a loop each.
   static uint32_t units(double cost) {
-    return static_cast<uint32_t>(std::clamp(cost / 4, 1.0, double{kTripsPerPoll}));
+    return static_cast<uint32_t>(std::clamp(cost / 4, 1.0, double{kUnitsPerPoll}));
   }
 
   llvm::BasicBlock* block(const char* name) {
@@ -553,23 +553,23 @@ class KernelEmitter {
                         b_.getInt32(lanes_per_group()));
   }
 
-  // In checked mode there is always a mask, and somebody is live where a copy starts.
+  // In checked mode there is always a mask, and a lane is live where a copy starts.
   llvm::Value* first_live_lane() {
     const uint32_t row = *phases_.cut()->find_hidden(Hidden::Kind::Mask);
     llvm::BasicBlock* const before = b_.GetInsertBlock();
-    llvm::BasicBlock* const look = block("look");
+    llvm::BasicBlock* const test = block("look");
     llvm::BasicBlock* const found = block("found");
-    b_.CreateBr(look);
-    b_.SetInsertPoint(look);
+    b_.CreateBr(test);
+    b_.SetInsertPoint(test);
     llvm::PHINode* const lane = b_.CreatePHI(b_.getInt32Ty(), 2);
     lane->addIncoming(b_.getInt32(0), before);
     llvm::Value* const state = b_.CreateLoad(
         b_.getInt32Ty(), b_.CreateGEP(b_.getInt32Ty(), address(scratch_, hidden_[row].at), lane));
     llvm::Value* const next = b_.CreateAdd(lane, b_.getInt32(1));
-    lane->addIncoming(next, look);
+    lane->addIncoming(next, test);
     llvm::Value* const stop = b_.CreateOr(b_.CreateICmpEQ(state, b_.getInt32(plan::kLive)),
                                           b_.CreateICmpEQ(next, b_.getInt32(lanes_per_group())));
-    b_.CreateCondBr(stop, found, look);
+    b_.CreateCondBr(stop, found, test);
     b_.SetInsertPoint(found);
     return lane;
   }
@@ -626,7 +626,7 @@ class KernelEmitter {
                            llvm::Value* weight) { poll(phases_.site(index, site), weight); },
         .iterations_left =
             [&](uint32_t weight_bits) {
-              llvm::Value* const left = b_.CreateLoad(b_.getInt32Ty(), polls_left_);
+              llvm::Value* const left = b_.CreateLoad(b_.getInt32Ty(), work_left_);
               return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax,
                                               b_.CreateLShr(left, weight_bits), b_.getInt32(1));
             },
@@ -647,7 +647,7 @@ class KernelEmitter {
                 wx, run, phase.needed.one);
   }
 
-  // What is too large for the caches and will not be looked at again in this dispatch may be
+  // What is too large for the caches and will not be read again in this dispatch may be
   // written past them: whether it is that large.
   llvm::Value* streams(BufferId id) {
     if (!target_.runs_once || phases_.cut() != nullptr || !uses_[id.index()].stored_once)
@@ -659,7 +659,7 @@ class KernelEmitter {
     return b_.CreateICmpUGT(bytes, invariant(word, args_, offsetof(KernelArgs, stream_bytes)));
   }
 
-  // ---- what a worker is told
+  // ---- reports to the worker
 
   void record(KernelStop::Kind kind, uint32_t site, llvm::Value* lane, llvm::Value* value,
               llvm::Value* index) {
@@ -687,15 +687,15 @@ class KernelEmitter {
   void poll(uint32_t site, uint32_t by = 1) { poll(site, b_.getInt32(by)); }
   void poll(uint32_t site, llvm::Value* by) {
     llvm::Type* const word = b_.getInt32Ty();
-    llvm::Value* const left = b_.CreateSub(b_.CreateLoad(word, polls_left_), by);
-    b_.CreateStore(left, polls_left_);
-    llvm::BasicBlock* const ask = block("ask");
+    llvm::Value* const left = b_.CreateSub(b_.CreateLoad(word, work_left_), by);
+    b_.CreateStore(left, work_left_);
+    llvm::BasicBlock* const due = block("ask");
     llvm::BasicBlock* const on = block("on");
     llvm::MDBuilder md(context_);
-    b_.CreateCondBr(b_.CreateICmpSLE(left, b_.getInt32(0)), ask, on,
-                    md.createBranchWeights(1, kTripsPerPoll));
-    b_.SetInsertPoint(ask);
-    b_.CreateStore(b_.getInt32(kTripsPerPoll), polls_left_);
+    b_.CreateCondBr(b_.CreateICmpSLE(left, b_.getInt32(0)), due, on,
+                    md.createBranchWeights(1, kUnitsPerPoll));
+    b_.SetInsertPoint(due);
+    b_.CreateStore(b_.getInt32(kUnitsPerPoll), work_left_);
     llvm::FunctionType* const type = llvm::FunctionType::get(word, {b_.getPtrTy(), word}, false);
     llvm::Value* const function =
         b_.CreateLoad(b_.getPtrTy(), address(worker_, offsetof(KernelWorker, poll)));
@@ -704,9 +704,9 @@ class KernelEmitter {
     b_.SetInsertPoint(on);
   }
 
-  static constexpr uint32_t kTripsPerPoll = 1U << 14;
+  static constexpr uint32_t kUnitsPerPoll = 1U << 14;
   static constexpr double kRunCost = 1U << 18;    // of workgroups in one row
-  static constexpr double kLongBlock = 1U << 10;  // of a block that asks on its own
+  static constexpr double kLongBlock = 1U << 10;  // of a block that polls on its own
 
   llvm::Module& module_;
   llvm::LLVMContext& context_;
@@ -725,7 +725,7 @@ class KernelEmitter {
   llvm::Value* args_ = nullptr;
   llvm::Value* worker_ = nullptr;
   llvm::Value* scratch_ = nullptr;
-  llvm::Value* polls_left_ = nullptr;
+  llvm::Value* work_left_ = nullptr;
   llvm::Value* group_ = nullptr;
   llvm::Value* half_ = nullptr;
   std::array<llvm::Value*, 3> grid_ = {};

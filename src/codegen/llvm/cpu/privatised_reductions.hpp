@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of buffers into which a segment only combines values (a histogram, a sum): each worker has
-// its own, so that nobody waits for a cache line, and vyre_finish_<i> puts them together.
+// Private copies of buffers into which a segment only combines values (a histogram, a sum): each
+// worker has its own, so that no thread waits for a cache line, and vyre_finish_<i> merges them.
 #pragma once
 
 #include <array>

@@ -14,14 +14,14 @@ using namespace ir;
 
 namespace {
 
-bool takes_turns(const Atomic& atomic) {
+bool is_serial(const Atomic& atomic) {
   return atomic.op != AtomicOp::Load && atomic.op != AtomicOp::Store;
 }
 
-// What would keep a phase from having blocks of many lanes does not count where these can come one
-// after the other: in loops of which each lane takes trips of its own, and in ifs whose condition
-// looks at data. Those are often taken by few lanes of a block (nodes on the frontier, keys that
-// match), and the rest is passed by together.
+// What would keep a phase from having blocks of many lanes does not count where these can be
+// serialised: in loops of which each lane takes iterations of its own, and in ifs whose condition
+// depends on data. Those are often taken by few lanes of a block (nodes on the frontier, keys that
+// match), and the rest is skipped at once.
 class Serialised {
  public:
   Serialised(const check::CheckedProgram& phase, const Divergence& divergence)
@@ -45,17 +45,17 @@ class Serialised {
   [[nodiscard]] bool has(size_t expr) const { return exprs_[expr]; }
 
  private:
-  [[nodiscard]] bool looks_at_data(ExprId id) const {
+  [[nodiscard]] bool depends_on_data(ExprId id) const {
     const auto* atomic = std::get_if<Atomic>(&p_[id]);
-    if (std::holds_alternative<Load>(p_[id]) || (atomic != nullptr && !takes_turns(*atomic)))
+    if (std::holds_alternative<Load>(p_[id]) || (atomic != nullptr && !is_serial(*atomic)))
       return d_.varies(id);
     bool inner = false;
-    for_each_operand(p_, p_[id], [&](ExprId e) { inner = inner || looks_at_data(e); });
+    for_each_operand(p_, p_[id], [&](ExprId e) { inner = inner || depends_on_data(e); });
     return inner;
   }
   [[nodiscard]] bool pure(ExprId id) const {
     const auto* atomic = std::get_if<Atomic>(&p_[id]);
-    if ((atomic != nullptr && takes_turns(*atomic)) || std::holds_alternative<Call>(p_[id]))
+    if ((atomic != nullptr && is_serial(*atomic)) || std::holds_alternative<Call>(p_[id]))
       return false;
     bool inner = true;
     for_each_operand(p_, p_[id], [&](ExprId e) { inner = inner && pure(e); });
@@ -66,11 +66,11 @@ class Serialised {
     return (loop != nullptr || std::holds_alternative<While>(p_[id])) && d_.diverges(id) &&
            (loop == nullptr || !d_.stays_convergent(*loop));
   }
-  [[nodiscard]] bool needs_turns(Block block) const {
+  [[nodiscard]] bool needs_serialisation(Block block) const {
     for (const StmtId id : p_.items(block)) {
       bool needs = parts(id);
       for_each_operand(p_, p_[id], [&](ExprId e) { needs = needs || !pure(e); });
-      for_each_block(p_[id], [&](Block b) { needs = needs || needs_turns(b); });
+      for_each_block(p_[id], [&](Block b) { needs = needs || needs_serialisation(b); });
       if (needs) return true;
     }
     return false;
@@ -93,8 +93,8 @@ class Serialised {
     const auto* const s = std::get_if<If>(&p_[id]);
     if (s != nullptr)
       return s->else_block.empty() && d_.varies(s->condition) && pure(s->condition) &&
-             looks_at_data(s->condition) && !d_.may_leave(s->then_block) &&
-             needs_turns(s->then_block);
+             depends_on_data(s->condition) && !d_.may_leave(s->then_block) &&
+             needs_serialisation(s->then_block);
     bool inside = parts(id);
     for_each_block(p_[id], [&](Block b) { inside = inside && !ends(b); });
     return inside;
@@ -158,26 +158,26 @@ PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
   std::vector<bool> for_effect(p.exprs.size());
   for (const Stmt& s : p.stmts)
     if (const auto* eval = std::get_if<Eval>(&s)) for_effect[eval->value.index()] = true;
-  bool turns = false;    // lanes that have to come one after the other
-  bool waiting = false;  // and look at what the one before has left, or meet other threads
+  bool serial = false;   // lanes that have to be serialised
+  bool waiting = false;  // and read what the one before has left, or synchronise
   for (size_t i = 0; i < p.exprs.size(); ++i) {
     const auto* atomic = std::get_if<Atomic>(&p.exprs[i]);
-    if (atomic == nullptr || serialised.has(i) || !takes_turns(*atomic)) continue;
-    // Lanes put together what they have, or have a copy of the buffer for themselves.
+    if (atomic == nullptr || serialised.has(i) || !is_serial(*atomic)) continue;
+    // Lanes combine what they have, or have a private copy of the buffer.
     const bool buffer = atomic->memory.kind == Memory::Kind::Buffer;
     const bool to_one_element =
         !divergence.varies(atomic->index) && is_integer(*phase.expr_types[i]);
     if (for_effect[i] && buffer && combines(atomic->op) && atomic->order == MemoryOrder::Relaxed &&
         (to_one_element || uses[atomic->memory.index].combines))
       continue;
-    turns = true;
+    serial = true;
     waiting = waiting || !buffer || !own[atomic->memory.index];
   }
-  // Lanes that walk through memory side by side use whole cache lines, which makes up for turns.
+  // Lanes that access memory side by side use whole cache lines, which makes up for serialisation.
   const Divergence::LoopKinds loops = divergence.loop_kinds(serialised.stmts());
-  if (waiting || loops.apart || (turns && !loops.together)) return {};
+  if (waiting || loops.divergent || (serial && !loops.convergent)) return {};
   // What they read side by side in a step is all that memory gives in a row.
-  if (loops.together && !maths && phase.workgroup[0] >= 2 * lanes) shape.block.lanes = 2 * lanes;
+  if (loops.convergent && !maths && phase.workgroup[0] >= 2 * lanes) shape.block.lanes = 2 * lanes;
   shape.serialised = serialised.found();
   return shape;
 }

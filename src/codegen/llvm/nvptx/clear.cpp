@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory starts as zeros. Where each lane writes its own element before anybody reads one,
-// nobody sees them.
+// Shared memory starts as zeros. Where each lane writes its own element before any lane reads one,
+// they are never seen.
 #include "codegen/llvm/nvptx/shared_memory.hpp"
 #include "ir/properties.hpp"
 
@@ -26,7 +26,7 @@ class FirstWrite {
       if (writes[i] != 1) values_[i] = {};
   }
 
-  // Whether what was there before is never read. All lanes come through the statements together.
+  // Whether what was there before is never read. All lanes execute the statements convergently.
   bool hides_the_start(Block block) {
     bool written = false;
     const std::vector<StmtId> items = flat(block);
@@ -45,15 +45,15 @@ class FirstWrite {
         written = true;
         continue;
       }
-      // What has no trip leaves it as it was, and then nobody may come after.
+      // A loop without iterations leaves it as it was, and then nothing may read it afterwards.
       const auto* loop = std::get_if<For>(&s);
       const auto* endless = std::get_if<While>(&s);
       if (loop == nullptr && endless == nullptr) return false;
-      bool asks = false;
-      for_each_operand(p_, s, [&](ExprId e) { asks = asks || touches(e); });
+      bool touched = false;
+      for_each_operand(p_, s, [&](ExprId e) { touched = touched || touches(e); });
       for (size_t after = i + 1; after < items.size(); ++after)
-        asks = asks || touches(items[after]);
-      return !asks && hides_the_start(loop != nullptr ? loop->body : endless->body);
+        touched = touched || touches(items[after]);
+      return !touched && hides_the_start(loop != nullptr ? loop->body : endless->body);
     }
     return true;
   }

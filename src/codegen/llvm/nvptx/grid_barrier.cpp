@@ -38,7 +38,7 @@ bool GridBarrierEmitter::is_first_at_top() const {
     return found;
   };
   enum class First : uint8_t { None, Top, Inside };
-  const auto look = [&](auto&& self, Block block) -> First {
+  const auto find = [&](auto&& self, Block block) -> First {
     for (const StmtId id : p.items(block)) {
       const auto* barrier = std::get_if<Barrier>(&p[id]);
       bool here = barrier != nullptr && barrier->scope == Scope::Grid;
@@ -54,7 +54,7 @@ bool GridBarrierEmitter::is_first_at_top() const {
     }
     return First::None;
   };
-  return look(look, p.body) == First::Top;
+  return find(find, p.body) == First::Top;
 }
 
 void GridBarrierEmitter::declare() {
@@ -131,7 +131,7 @@ llvm::Function* GridBarrierEmitter::wait_function() {
   llvm::BasicBlock* const entry = new_block("entry");
   llvm::BasicBlock* const poll = new_block("poll");
   llvm::BasicBlock* const behind = new_block("behind");
-  llvm::BasicBlock* const look = new_block("look");
+  llvm::BasicBlock* const test = new_block("look");
   llvm::BasicBlock* const rest = new_block("rest");
   llvm::BasicBlock* const done = new_block("done");
   b_.SetInsertPoint(entry);
@@ -144,8 +144,8 @@ llvm::Function* GridBarrierEmitter::wait_function() {
   b_.SetInsertPoint(behind);
   llvm::Value* const often =
       b_.CreateICmpEQ(b_.CreateAnd(polls, b_.getInt32(kPollsPerCancelPoll - 1)), b_.getInt32(0));
-  b_.CreateCondBr(often, look, rest);
-  b_.SetInsertPoint(look);
+  b_.CreateCondBr(often, test, rest);
+  b_.SetInsertPoint(test);
   llvm::Value* const cancel = b_.CreateLoad(
       word, byte_address(b_, made->getArg(0), offsetof(GpuControl, cancel)), /*isVolatile=*/true);
   b_.CreateCondBr(b_.CreateICmpNE(cancel, b_.getInt32(0)), done, rest);
@@ -156,21 +156,21 @@ llvm::Function* GridBarrierEmitter::wait_function() {
   b_.SetInsertPoint(done);
   llvm::PHINode* const result = b_.CreatePHI(count_type_, 2);
   result->addIncoming(grown, poll);
-  result->addIncoming(llvm::ConstantInt::get(count_type_, 0), look);
+  result->addIncoming(llvm::ConstantInt::get(count_type_, 0), test);
   b_.CreateRet(result);
   return made;
 }
 
 // What makes it fast: to branch on what the addition returned before the counter is polled, some
 // polls in a row that are not counted, and, where many blocks would get in each other's way, a
-// pause before the first one. Without votes there is nothing to tell when all have arrived.
+// pause before the first one. Without votes there is nothing to report when all have arrived.
 llvm::Value* GridBarrierEmitter::wait_for_all(const Arrival& arrival, llvm::Value* mine,
                                               llvm::BasicBlock* join) {
   const bool counts = k_.votes.count() != 0;
   llvm::BasicBlock* const others = k_.block("others");
   llvm::BasicBlock* const pause = k_.block("pause");
-  llvm::BasicBlock* const tell = k_.block("tell");
-  llvm::BasicBlock* const done = counts ? tell : join;
+  llvm::BasicBlock* const report = k_.block("tell");
+  llvm::BasicBlock* const done = counts ? report : join;
   std::vector<std::pair<llvm::Value*, llvm::BasicBlock*>> ways;
   const auto done_if_all = [&](llvm::Value* grown, llvm::BasicBlock* otherwise) {
     b_.CreateCondBr(all_arrived(arrival, grown), done, otherwise);
@@ -198,10 +198,10 @@ llvm::Value* GridBarrierEmitter::wait_for_all(const Arrival& arrival, llvm::Valu
   ways.emplace_back(last, b_.GetInsertBlock());
   llvm::Constant* const none = llvm::ConstantInt::get(count_type_, 0);
   if (counts)
-    b_.CreateBr(tell);
+    b_.CreateBr(report);
   else
-    b_.CreateCondBr(b_.CreateICmpEQ(last, none), tell, join);
-  b_.SetInsertPoint(tell);
+    b_.CreateCondBr(b_.CreateICmpEQ(last, none), report, join);
+  b_.SetInsertPoint(report);
   if (!counts) return llvm::ConstantInt::get(count_type_, 1);
   llvm::PHINode* const grown = b_.CreatePHI(count_type_, static_cast<unsigned>(ways.size()));
   for (const auto& [value, from] : ways) grown->addIncoming(value, from);
@@ -230,10 +230,10 @@ void GridBarrierEmitter::barrier(StmtId at) {
   }
   b_.CreateCondBr(b_.CreateICmpEQ(k_.thread, b_.getInt32(0)), arrive, join);
   b_.SetInsertPoint(arrive);
-  if (llvm::Value* const asked = std::exchange(cancel_at_start_, nullptr)) {
+  if (llvm::Value* const cancelled = std::exchange(cancel_at_start_, nullptr)) {
     llvm::BasicBlock* const give_up = k_.block("give_up");
     llvm::BasicBlock* const begun = k_.block("begun");
-    b_.CreateCondBr(b_.CreateICmpNE(asked, b_.getInt32(0)), give_up, begun);
+    b_.CreateCondBr(b_.CreateICmpNE(cancelled, b_.getInt32(0)), give_up, begun);
     b_.SetInsertPoint(give_up);
     b_.CreateStore(number(counts ? 0 : 1), word, true);
     b_.CreateBr(join);
@@ -243,8 +243,8 @@ void GridBarrierEmitter::barrier(StmtId at) {
   b_.CreateBr(join);
   b_.SetInsertPoint(join);
   k_.workgroup_barrier();
-  llvm::Value* const told = b_.CreateLoad(count_type_, word, true);
-  llvm::Value* const none = b_.CreateICmpEQ(told, number(0));
+  llvm::Value* const outcome = b_.CreateLoad(count_type_, word, true);
+  llvm::Value* const none = b_.CreateICmpEQ(outcome, number(0));
   llvm::MDBuilder md(context_);
   b_.CreateCondBr(counts ? none : b_.CreateNot(none), k_.leave, on,
                   md.createBranchWeights(1, kUnitsPerPoll));
@@ -254,13 +254,13 @@ void GridBarrierEmitter::barrier(StmtId at) {
     return;
   }
   b_.CreateStore(b_.CreateLoad(count_type_, next_base_), base_);
-  b_.CreateStore(b_.CreateAdd(arrival.base, told), next_base_);
+  b_.CreateStore(b_.CreateAdd(arrival.base, outcome), next_base_);
   b_.CreateStore(
       b_.CreateXor(b_.CreateLoad(b_.getInt32Ty(), counter_at_), b_.getInt32(kOtherCounter)),
       counter_at_);
   for (uint32_t i = 0; i < votes.size(); ++i) {
     llvm::Value* const shifted =
-        b_.CreateTrunc(b_.CreateLShr(told, number(uint64_t{kBits} * (i + 1))), b_.getInt32Ty());
+        b_.CreateTrunc(b_.CreateLShr(outcome, number(uint64_t{kBits} * (i + 1))), b_.getInt32Ty());
     b_.CreateStore(b_.CreateAnd(shifted, b_.getInt32(kMask)), outcome_[votes[i]]);
   }
 }

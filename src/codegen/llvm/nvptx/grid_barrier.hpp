@@ -20,7 +20,7 @@ class GridBarrierEmitter : KernelPart {
   void declare();
   // Whether the first barrier stands in no loop and under no condition.
   [[nodiscard]] bool is_first_at_top() const;
-  // The first barrier looks at what the cancel word was at the insertion point.
+  // The first barrier tests what the cancel word was at the insertion point.
   void load_cancel_word() { cancel_at_start_ = k_.cancel_word(); }
 
   // `at`: the statement, if it is one.
@@ -40,8 +40,8 @@ class GridBarrierEmitter : KernelPart {
   llvm::Value* all_arrived(const Arrival& arrival, llvm::Value* grown);
   llvm::Value* poll_counter(const Arrival& arrival);
   llvm::Function* wait_function();
-  // By one thread of each block: what it tells the others, at the insertion point; without votes
-  // it goes to `join` unless the launch is given up.
+  // By one thread of each block: what it reports to the others, at the insertion point; without
+  // votes it goes to `join` unless the launch is given up.
   llvm::Value* wait_for_all(const Arrival& arrival, llvm::Value* mine, llvm::BasicBlock* join);
 
   llvm::Value* cancel_at_start_ = nullptr;

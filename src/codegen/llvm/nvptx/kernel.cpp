@@ -248,13 +248,13 @@ void NvptxKernel::keep_subnormals_in_atomics() {
         found.push_back(a);
   for (llvm::AtomicRMWInst* const a : found)
     llvm::expandAtomicRMWToCmpXchg(
-        a, [](llvm::IRBuilderBase& b, llvm::Value* address, llvm::Value* loaded,
-              llvm::Value* wanted, llvm::Align align, llvm::AtomicOrdering order,
-              llvm::SyncScope::ID scope, llvm::Value*& success, llvm::Value*& seen) {
-          llvm::Type* const real = wanted->getType();
+        a, [](llvm::IRBuilderBase& b, llvm::Value* address, llvm::Value* loaded, llvm::Value* sum,
+              llvm::Align align, llvm::AtomicOrdering order, llvm::SyncScope::ID scope,
+              llvm::Value*& success, llvm::Value*& seen) {
+          llvm::Type* const real = sum->getType();
           llvm::Type* const bits = b.getIntNTy(real->getScalarSizeInBits());
           llvm::Value* const pair = b.CreateAtomicCmpXchg(
-              address, b.CreateBitCast(loaded, bits), b.CreateBitCast(wanted, bits), align, order,
+              address, b.CreateBitCast(loaded, bits), b.CreateBitCast(sum, bits), align, order,
               llvm::AtomicCmpXchgInst::getStrongestFailureOrdering(order), scope);
           success = b.CreateExtractValue(pair, 1);
           seen = b.CreateBitCast(b.CreateExtractValue(pair, 0), real);

@@ -137,7 +137,7 @@ void KernelContext::fence() {
 
 // Where lanes end on their own, the others of their warp may be here while these are still on
 // their way out: bar.sync, which is barrier.sync.aligned, has to be met by a warp as a whole. With
-// barriers of the grid inside, lanes only end all together.
+// barriers of the grid inside, lanes only end all at once.
 void KernelContext::workgroup_barrier() {
   if (use.ends && !segment.barriers_inside)
     builder.CreateIntrinsic(in::nvvm_barrier_sync, {}, {builder.getInt32(0)});

@@ -12,10 +12,10 @@ using device::KernelStop;
 void SharedMemoryEmitter::deal(llvm::Value* first, llvm::Value* step, llvm::Value* count,
                                llvm::function_ref<void(llvm::Value* at)> body) {
   llvm::BasicBlock* const from = b_.GetInsertBlock();
-  llvm::BasicBlock* const trip = k_.block("deal");
+  llvm::BasicBlock* const each = k_.block("deal");
   llvm::BasicBlock* const after = k_.block("dealt");
-  b_.CreateCondBr(b_.CreateICmpULT(first, count), trip, after);
-  b_.SetInsertPoint(trip);
+  b_.CreateCondBr(b_.CreateICmpULT(first, count), each, after);
+  b_.SetInsertPoint(each);
   llvm::PHINode* const at = b_.CreatePHI(b_.getInt32Ty(), 2);
   at->addIncoming(first, from);
   body(at);
@@ -28,7 +28,7 @@ void SharedMemoryEmitter::deal(llvm::Value* first, llvm::Value* step, llvm::Valu
   llvm::Value* const more =
       fits ? b_.CreateICmpULT(next, count) : b_.CreateICmpULT(step, b_.CreateSub(count, at));
   at->addIncoming(next, b_.GetInsertBlock());
-  b_.CreateCondBr(more, trip, after);
+  b_.CreateCondBr(more, each, after);
   b_.SetInsertPoint(after);
 }
 
@@ -37,22 +37,22 @@ void SharedMemoryEmitter::deal_to_all(uint32_t count,
   deal(k_.lane_in_group(), b_.getInt32(k_.threads()), b_.getInt32(count), body);
 }
 
-// The same for lanes of which some may have ended: whoever is there takes what is next. By all
-// lanes that are there, between barriers.
+// The same for lanes of which some may have ended: each lane that is there takes the next element.
+// By all lanes that are there, between barriers.
 void SharedMemoryEmitter::take_elements(llvm::Value* count,
                                         llvm::function_ref<void(llvm::Value* at)> body) {
   llvm::Value* const word = k_.header_word(kTakenWord);
   b_.CreateStore(b_.getInt32(0), word, true);
   k_.workgroup_barrier();
   llvm::BasicBlock* const head = k_.block("turn");
-  llvm::BasicBlock* const trip = k_.block("taken");
+  llvm::BasicBlock* const each = k_.block("taken");
   llvm::BasicBlock* const after = k_.block("turns_done");
   b_.CreateBr(head);
   b_.SetInsertPoint(head);
   llvm::Value* const at = b_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, word, b_.getInt32(1),
                                              llvm::Align(4), llvm::AtomicOrdering::Monotonic);
-  b_.CreateCondBr(b_.CreateICmpULT(at, count), trip, after);
-  b_.SetInsertPoint(trip);
+  b_.CreateCondBr(b_.CreateICmpULT(at, count), each, after);
+  b_.SetInsertPoint(each);
   body(at);
   b_.CreateBr(head);
   b_.SetInsertPoint(after);
@@ -122,7 +122,7 @@ void SharedMemoryEmitter::start() {
   if (any) k_.workgroup_barrier();
 }
 
-// Where lanes end at different times nobody can wait for the others, at whose barriers they would
+// Where lanes end at different times a lane cannot wait for the others, at whose barriers it would
 // be counted: the last one saves.
 void SharedMemoryEmitter::save() {
   if (!saves()) return;
@@ -145,7 +145,7 @@ void SharedMemoryEmitter::save() {
 }
 
 // Elements that the source does not have are zeros, those that the destination does not have are
-// dropped. Done at once: what follows may not look at it before the wait.
+// dropped. Done at once: what follows may not read it before the wait.
 void SharedMemoryEmitter::copy(const CopyOperands& x, SiteRef site) {
   // Sums of two numbers cannot overflow.
   const bool words =

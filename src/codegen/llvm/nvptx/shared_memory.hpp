@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory at the edges of a kernel, and copies that the lanes of a workgroup do together.
+// Shared memory at the edges of a kernel, and copies that the lanes of a workgroup do
+// cooperatively.
 #pragma once
 
 #include "codegen/llvm/nvptx/stop_emitter.hpp"

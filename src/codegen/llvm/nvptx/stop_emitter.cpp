@@ -28,13 +28,13 @@ void StopEmitter::count_work(llvm::Value* units) {
 
 void StopEmitter::poll_if_due(SiteRef site) {
   llvm::Value* const left = b_.CreateLoad(b_.getInt32Ty(), work_left_);
-  llvm::BasicBlock* const ask = k_.block("ask");
+  llvm::BasicBlock* const due = k_.block("ask");
   llvm::BasicBlock* const stop = k_.block("give_up");
   llvm::BasicBlock* const on = k_.block("on");
   llvm::MDBuilder md(context_);
-  b_.CreateCondBr(b_.CreateICmpSLE(left, b_.getInt32(0)), ask, on,
+  b_.CreateCondBr(b_.CreateICmpSLE(left, b_.getInt32(0)), due, on,
                   md.createBranchWeights(1, kUnitsPerPoll));
-  b_.SetInsertPoint(ask);
+  b_.SetInsertPoint(due);
   b_.CreateStore(b_.getInt32(kUnitsPerPoll), work_left_);
   b_.CreateCondBr(is_cancelled(), stop, on);
   b_.SetInsertPoint(stop);
@@ -81,7 +81,7 @@ llvm::Function* StopEmitter::stop_function() {
     return llvm::BasicBlock::Create(context_, name, made);
   };
   llvm::BasicBlock* const entry = new_block("entry");
-  llvm::BasicBlock* const look = new_block("look");
+  llvm::BasicBlock* const test = new_block("look");
   llvm::BasicBlock* const compare = new_block("compare");
   llvm::BasicBlock* const take = new_block("take");
   llvm::BasicBlock* const wait = new_block("nap");
@@ -105,9 +105,9 @@ llvm::Function* StopEmitter::stop_function() {
   llvm::Value* const lock = field(offsetof(GpuControl, lock));
   llvm::Value* const any_will_do =
       b_.CreateICmpEQ(kind_of(what), b_.getInt16(static_cast<uint16_t>(KernelStop::Kind::Loop)));
-  b_.CreateBr(look);
+  b_.CreateBr(test);
   // The kind is written after the lane, and the lane only ever becomes smaller.
-  b_.SetInsertPoint(look);
+  b_.SetInsertPoint(test);
   llvm::Value* const there = kind_of(
       k_.inline_ptx("ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}", word, {field(kStop)}));
   b_.CreateCondBr(b_.CreateICmpEQ(there, b_.getInt16(0)), take, compare);
@@ -119,7 +119,7 @@ llvm::Function* StopEmitter::stop_function() {
   b_.CreateCondBr(b_.CreateICmpEQ(taken, b_.getInt32(0)), mine, wait);
   b_.SetInsertPoint(wait);
   k_.sleep(kBackoff);
-  b_.CreateBr(look);
+  b_.CreateBr(test);
   b_.SetInsertPoint(mine);
   k_.fence();
   llvm::Value* const before = kind_of(b_.CreateLoad(word, field(kStop), /*isVolatile=*/true));

@@ -115,8 +115,8 @@ constexpr const char* kTree = R"(program tree {
 })";
 
 // One for each thing that is lowered in its own way.
-const std::map<std::string, std::string>& programs() {
-  static const std::map<std::string, std::string> kAll = {
+std::map<std::string, std::string> memory_programs() {
+  return {
       {"saxpy", kSaxpy},
       {"reverse", kReverse},
       {"tree", kTree},
@@ -154,6 +154,11 @@ const std::map<std::string, std::string>& programs() {
          var p : u32[16];
          for i in 0 .. 16 { p[i] = b[gid.x + i] * table[i & 3]; }
          a[gid.x] = p[b[gid.x] & 15] + p[a[gid.x]] + table[gid.x]; })"},
+  };
+}
+
+std::map<std::string, std::string> other_programs() {
+  return {
       {"wide", R"(program wide { workgroup 64; inout a : u64[]; inout d : f64[]; inout i : i64[];
          in by : i64[];
          let x = a[gid.x];
@@ -186,7 +191,7 @@ const std::map<std::string, std::string>& programs() {
          shared s : u32[64];
          async copy(1, s, 0, a, wid.x * 64, 64); wait(1); a[gid.x] = s[63 - lid.x];
          barrier workgroup; async copy(2, a, from[0], a, from[1], from[2]); wait(2); })"},
-      {"grid", R"(program meeting { workgroup 64; inout a : u32[]; shared s : u32[64];
+      {"grid", R"(program synchronising { workgroup 64; inout a : u32[]; shared s : u32[64];
          if a[gid.x] == 7 { return; }
          s[lid.x] = a[gid.x]; barrier workgroup; s[lid.x] += s[63]; barrier grid;
          a[gid.x] = s[lid.x];
@@ -196,6 +201,14 @@ const std::map<std::string, std::string>& programs() {
       {"endless", R"(program endless { workgroup 64; inout a : u32[];
          while a[gid.x] != 3 { a[gid.x] = a[gid.x] * 5 + 1; } })"},
   };
+}
+
+const std::map<std::string, std::string>& programs() {
+  static const std::map<std::string, std::string> kAll = [] {
+    std::map<std::string, std::string> all = memory_programs();
+    all.merge(other_programs());
+    return all;
+  }();
   return kAll;
 }
 
@@ -213,15 +226,15 @@ TEST(Nvptx, BarriersStayWhereTheyAre) {
   EXPECT_EQ(count(reverse, "bar.sync"), 1U) << reverse;
   EXPECT_THAT(reverse, AllOf(HasSubstr("ld.shared"), HasSubstr("st.shared"),
                              HasSubstr(".extern .shared .align 16 .b8 vyre_shared[]")));
-  // One after shared memory is zeroed. The trips of a loop that is not long are known, and each has
-  // its barrier.
+  // One after shared memory is zeroed. The trip count of a loop that is not long is known, and each
+  // has its barrier.
   EXPECT_EQ(count(ptx(kTree), "bar.sync"), 9U);
   // After zeroing; two each around the loads of the condition and of the body.
   EXPECT_EQ(count(ptx(programs().at("uniform_load")), "bar.sync"), 5U);
 }
 
 // Lanes that have left are not waited for, but those that are leaving are part of their warp, which
-// bar.sync wants as a whole. With barriers of the grid inside nobody leaves alone.
+// bar.sync needs as a whole. With barriers of the grid inside no lane leaves alone.
 TEST(Nvptx, BarriersDoNotNeedWholeWarpsWhereLanesEnd) {
   const char* const source = R"(program p { workgroup 64; inout a : u32[]; shared s : u32[64];
     s[lid.x] = a[gid.x]; if s[lid.x] == 7 { return; } barrier workgroup;
@@ -250,7 +263,7 @@ TEST(Nvptx, OperationsOfSubgroupsNameTheLanesOfTheWarp) {
   EXPECT_THAT(some, AllOf(ContainsRegex("selp.b32 .*, -1, 255,"), HasSubstr("vote.sync.ballot")));
 }
 
-TEST(Nvptx, OnlyWhatIsAskedForIsFused) {
+TEST(Nvptx, OnlyFmaIsFused) {
   EXPECT_THAT(ptx("program p { workgroup 1; inout a : f32[]; a[0] = fma(a[0], a[1], a[2]); }"),
               HasSubstr("fma.rn.f32"));
   for (const auto& [name, source] : programs()) {
@@ -368,21 +381,22 @@ TEST(Nvptx, GridBarriersAreInside) {
 
 // Whether to begin at all: at once, or, not to wait for the answer, at the first barrier of the
 // grid.
-TEST(Nvptx, BlocksAskFirst) {
+TEST(Nvptx, BlocksPollFirst) {
   const std::string alone = ptx(programs().at("endless"));
   EXPECT_THAT(alone, ContainsRegex("ld.volatile.global.u32 \t(%r[0-9]+), [^\n]*\n\tsetp.eq"));
   const std::string loop = " while a[gid.x] != 3 { a[gid.x] = a[gid.x] * 5 + 1; } ";
-  const std::string meets =
+  const std::string synchronised =
       ptx("program p { workgroup 64; inout a : u32[];" + loop + "barrier grid;" + loop + "}",
           "sm_90", plan::Route::Native);
-  // The first load of all, and nobody looks at what it gave before the lanes have met.
-  const size_t asked = meets.find("ld.volatile.global.u32 \t");
-  ASSERT_NE(asked, std::string::npos);
-  EXPECT_LT(asked, meets.find("ld.global.u32")) << meets;
-  const size_t name = meets.find("%r", asked);
-  const std::string answer = meets.substr(name, meets.find(',', name) - name) + ",";
-  EXPECT_GT(meets.find(answer, name + answer.size()), meets.find("bar.sync")) << meets;
-  // In a loop each barrier would look.
+  // The first load of all, and its value is not used before the barrier.
+  const size_t poll = synchronised.find("ld.volatile.global.u32 \t");
+  ASSERT_NE(poll, std::string::npos);
+  EXPECT_LT(poll, synchronised.find("ld.global.u32")) << synchronised;
+  const size_t name = synchronised.find("%r", poll);
+  const std::string answer = synchronised.substr(name, synchronised.find(',', name) - name) + ",";
+  EXPECT_GT(synchronised.find(answer, name + answer.size()), synchronised.find("bar.sync"))
+      << synchronised;
+  // In a loop each barrier would test it.
   const std::string in_loop =
       ptx("program p { workgroup 64; inout a : u32[]; for i in 0 .. num_workgroups.x {" + loop +
               "barrier grid; } }",
@@ -391,7 +405,7 @@ TEST(Nvptx, BlocksAskFirst) {
   EXPECT_EQ(count(in_loop, "st.volatile.shared.u32"), 2U) << in_loop;
 }
 
-TEST(Nvptx, ZerosThatNobodyReadsAreNotWritten) {
+TEST(Nvptx, UnreadZerosAreNotWritten) {
   const auto clears = [](std::string_view body) {
     const std::string code = ptx("program p { workgroup 64; inout a : u32[]; shared s : u32[64]; " +
                                  std::string(body) + " }");
@@ -404,7 +418,7 @@ TEST(Nvptx, ZerosThatNobodyReadsAreNotWritten) {
   EXPECT_FALSE(clears("for i in 0 .. num_workgroups.x { s[lid.x] = a[gid.x + i];" + use +
                       " barrier workgroup; }"));
   // Read before, or by others before the barrier; not by all lanes; not all of it; after a loop
-  // that may have no trip.
+  // that may have no iteration.
   EXPECT_TRUE(clears("a[gid.x] = s[lid.x]; s[lid.x] = 1;" + use));
   EXPECT_TRUE(clears("s[lid.x] = a[gid.x]; a[gid.x] = s[63 - lid.x];"));
   EXPECT_TRUE(clears("if a[gid.x] == 1 { s[lid.x] = a[gid.x]; }" + use));
@@ -454,8 +468,9 @@ TEST(Nvptx, ConditionsSettleBounds) {
   EXPECT_EQ(tests("let k = by[1]; if lid.x >= k || d > 3 { d = s[lid.x - k]; }"), 1U);
 }
 
-// Ended lanes that walk along do not come to subgroup operations, which would wait for them.
-TEST(Nvptx, EndedLanesKeepSubgroupsFromMeeting) {
+// Inactive lanes that execute uniform code do not come to subgroup operations, which would wait for
+// them.
+TEST(Nvptx, EndedLanesRuleOutSubgroups) {
   const char* const source = R"(program p { workgroup 64; inout a : u32[];
     if a[gid.x] == 7 { return; }
     barrier grid; a[gid.x] = subgroup_add(a[gid.x]); })";
@@ -478,8 +493,8 @@ TEST(Nvptx, OrdersAreFences) {
   EXPECT_THAT(ptx(programs().at("atomics")), Not(HasSubstr("fence")));
 }
 
-// Only loops without a known end ask, and only checked mode tells of accesses. All lanes of a GPU
-// may stop at once, so they look at what is there before they ask for the lock.
+// Only loops without a known end poll, and only checked mode reports accesses. All lanes of a GPU
+// may stop at once, so they read what is there before they take the lock.
 TEST(Nvptx, StopsAreRecorded) {
   EXPECT_THAT(ptx(programs().at("endless")), HasSubstr("vyre_stop"));
   EXPECT_THAT(ptx(kSaxpy), Not(HasSubstr("vyre_stop")));
@@ -493,8 +508,9 @@ TEST(Nvptx, StopsAreRecorded) {
   }
 }
 
-// Inner loops know nothing of it: LLVM does eight trips at once, and what is left one by one.
-TEST(Nvptx, LoopsAskOutside) {
+// Inner loops know nothing of it: LLVM does eight iterations at once, and what is left one at a
+// time.
+TEST(Nvptx, LoopsPollOutside) {
   const std::string sum =
       ptx("program p { workgroup 64; in x : f32[]; out o : f32[64]; var s = 0.0;"
           " for i in gid.x .. len(x) step 64 { s += x[i]; } o[lid.x] = s; }");
@@ -502,8 +518,8 @@ TEST(Nvptx, LoopsAskOutside) {
   const size_t first = sum.find("ld.global.nc.f32");
   size_t eighth = first;
   for (int i = 0; i < 7; ++i) eighth = sum.find("ld.global.nc.f32", eighth + 1);
-  const std::string trips = sum.substr(first, eighth - first);
-  EXPECT_THAT(trips, AllOf(Not(HasSubstr("setp")), Not(HasSubstr("bra")))) << sum;
+  const std::string iterations = sum.substr(first, eighth - first);
+  EXPECT_THAT(iterations, AllOf(Not(HasSubstr("setp")), Not(HasSubstr("bra")))) << sum;
   EXPECT_EQ(count(sum, "ld.volatile.global.u16"), 1U);
 
   const std::string steps =
@@ -513,9 +529,9 @@ TEST(Nvptx, LoopsAskOutside) {
   EXPECT_EQ(count(steps, "ld.volatile.global.u16"), 1U);
 }
 
-// A loop that ends before it has asked leaves that to the one around it, even if that one is known
+// A loop that ends before it has polled leaves that to the one around it, even if that one is known
 // to end.
-TEST(Nvptx, LoopsAroundLoopsAsk) {
+TEST(Nvptx, LoopsAroundLoopsPoll) {
   const auto places = [](std::string_view loops) {
     return count(ptx(fmt::format("program p {{ workgroup 64; inout a : u32[]; var x = gid.x; {} "
                                  "a[gid.x] = x; }}",
@@ -529,12 +545,13 @@ TEST(Nvptx, LoopsAroundLoopsAsk) {
   EXPECT_EQ(places("for i in 0 .. 5000 { x = x * 5 + 3; }"), 0U);
 }
 
-// As many blocks at once as there are places for threads: whether a grid can meet depends on it.
+// As many blocks at once as there are places for threads: whether a grid barrier is possible
+// depends on it.
 TEST(Nvptx, KernelsThatWaitLeaveRegistersToOthers) {
-  const std::string_view meeting = programs().at("grid");
-  EXPECT_THAT(ptx(meeting, "sm_90", plan::Route::Native), HasSubstr(".minnctapersm 32"));
-  EXPECT_THAT(ptx(meeting, "sm_89", plan::Route::Native), HasSubstr(".minnctapersm 24"));
-  EXPECT_THAT(ptx(meeting, "sm_75", plan::Route::Native), HasSubstr(".minnctapersm 16"));
+  const std::string_view synchronising = programs().at("grid");
+  EXPECT_THAT(ptx(synchronising, "sm_90", plan::Route::Native), HasSubstr(".minnctapersm 32"));
+  EXPECT_THAT(ptx(synchronising, "sm_89", plan::Route::Native), HasSubstr(".minnctapersm 24"));
+  EXPECT_THAT(ptx(synchronising, "sm_75", plan::Route::Native), HasSubstr(".minnctapersm 16"));
   EXPECT_THAT(ptx(kReverse), HasSubstr(".minnctapersm"));
   EXPECT_THAT(ptx(kSaxpy), Not(HasSubstr(".minnctapersm")));
   EXPECT_THAT(ptx("program p { workgroup 64; inout a : u32[]; shared s : u32[64]; var t : u32[8];"
@@ -542,7 +559,7 @@ TEST(Nvptx, KernelsThatWaitLeaveRegistersToOthers) {
               Not(HasSubstr(".minnctapersm")));
 }
 
-bool asks_for_fma(const plan::Plan& plan) {
+bool uses_fma(const plan::Plan& plan) {
   for (const plan::Segment& segment : plan.segments)
     for (const ir::Expr& e : segment.program.program.exprs)
       if (const auto* call = std::get_if<ir::IntrinsicCall>(&e);
@@ -570,7 +587,7 @@ void make_all(const char* folder, size_t least) {
         ASSERT_TRUE(code.has_value()) << name << to_string(code.error());
         ++made;
         EXPECT_THAT(*code, Not(HasSubstr(".ftz"))) << name;
-        if (!asks_for_fma(plan)) {
+        if (!uses_fma(plan)) {
           EXPECT_THAT(*code, Not(HasSubstr("fma"))) << name;
         }
         if (!ptxas().empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many lanes a thread runs. Memory of a GPU is as fast as it can be only if threads have enough
 // bytes on their way: sixteen each, in one access (measured: docs/performance/cuda.md). Where lanes
-// do not wait for each other and walk through memory side by side, a thread runs several of them.
+// do not wait for each other and access memory side by side, a thread runs several of them.
 #include <algorithm>
 
 #include "codegen/llvm/body/divergence.hpp"
@@ -32,12 +32,12 @@ class Coarsening {
       if (const auto* store = std::get_if<Store>(&p_.stmts[i])) {
         // To one element by all lanes: better left to these.
         if (!d_.varies(store->index)) return 1;
-        look(store->memory, store->index);
+        note_access(store->memory, store->index);
       }
     }
     for (const Expr& e : p_.exprs) {
       if (std::holds_alternative<Atomic>(e) || std::holds_alternative<Call>(e)) return 1;
-      if (const auto* load = std::get_if<Load>(&e)) look(load->memory, load->index);
+      if (const auto* load = std::get_if<Load>(&e)) note_access(load->memory, load->index);
     }
     if (!fits_ || largest_ == 0) return 1;
     return std::min(kMostLanes, kBytesPerThread / largest_);
@@ -50,22 +50,22 @@ class Coarsening {
            !std::holds_alternative<Continue>(s);
   }
 
-  [[nodiscard]] bool looks_at_data(ExprId id) const {
+  [[nodiscard]] bool depends_on_data(ExprId id) const {
     if (std::holds_alternative<Load>(p_[id])) return true;
     bool inner = false;
     if (const auto* ref = std::get_if<LocalRef>(&p_[id])) {
       for (const Stmt& s : p_.stmts)
         if (const auto* let = std::get_if<Let>(&s); let != nullptr && let->local == ref->local)
-          inner = inner || looks_at_data(let->value);
+          inner = inner || depends_on_data(let->value);
     }
-    for_each_operand(p_, p_[id], [&](ExprId e) { inner = inner || looks_at_data(e); });
+    for_each_operand(p_, p_[id], [&](ExprId e) { inner = inner || depends_on_data(e); });
     return inner;
   }
 
   // Rows of lanes are what it is about; what all lanes share costs nothing, and what is gathered is
   // scattered anyway. But a thread that owned more than its sixteen bytes would be slower than one
   // lane.
-  void look(Memory memory, ExprId index) {
+  void note_access(Memory memory, ExprId index) {
     if (memory.kind != Memory::Kind::Buffer || !d_.varies(index)) {
       fits_ = fits_ && memory.kind != Memory::Kind::Local;
       return;
@@ -73,7 +73,7 @@ class Coarsening {
     if (d_.counts_lanes(index))
       largest_ = std::max(largest_, bytes_of(p_[memory.buffer()].element));
     else
-      fits_ = fits_ && looks_at_data(index) && bytes_of(p_[memory.buffer()].element) >= 4;
+      fits_ = fits_ && depends_on_data(index) && bytes_of(p_[memory.buffer()].element) >= 4;
   }
 
   const Program& p_;

@@ -9,12 +9,12 @@ namespace vyre::codegen {
 
 using namespace ir;
 
-// Words of a meeting come in threes that take turns; an index is the number of the first, or that
+// Words of a barrier come in threes that rotate; an index is the number of the first, or that
 // plus a round. A three is a vote if all that is done to it is to store 1, to store 0, and to load
 // it where the last barrier of the grid stands before it in the same block.
 class Votes::Finder {
  public:
-  Finder(const Program& program, BufferId meeting) : p_(program), meeting_(meeting) {}
+  Finder(const Program& program, BufferId words) : p_(program), words_(words) {}
 
   void run(Votes& votes) {
     for (const Expr& e : p_.exprs)
@@ -38,7 +38,7 @@ class Votes::Finder {
   };
 
   [[nodiscard]] bool is_ours(Memory memory) const {
-    return memory.kind == Memory::Kind::Buffer && memory.buffer() == meeting_;
+    return memory.kind == Memory::Kind::Buffer && memory.buffer() == words_;
   }
   [[nodiscard]] std::optional<uint64_t> number(ExprId id) const {
     const auto* literal = std::get_if<IntLiteral>(&p_[id]);
@@ -75,19 +75,19 @@ class Votes::Finder {
   // ---- statements
 
   // Whether a barrier of the grid stands in it.
-  [[nodiscard]] bool meets(StmtId id) const {
+  [[nodiscard]] bool synchronises(StmtId id) const {
     const auto* barrier = std::get_if<Barrier>(&p_[id]);
     bool found = barrier != nullptr && barrier->scope == Scope::Grid;
     for_each_block(p_[id], [&](Block b) {
-      for (const StmtId inner : p_.items(b)) found = found || meets(inner);
+      for (const StmtId inner : p_.items(b)) found = found || synchronises(inner);
     });
-    for_each_operand(p_, p_[id], [&](ExprId e) { found = found || meets(e); });
+    for_each_operand(p_, p_[id], [&](ExprId e) { found = found || synchronises(e); });
     return found;
   }
-  [[nodiscard]] bool meets(ExprId id) const {
+  [[nodiscard]] bool synchronises(ExprId id) const {
     const auto* load = std::get_if<UniformLoad>(&p_[id]);
     bool found = load != nullptr && load->scope == Scope::Grid;
-    for_each_operand(p_, p_[id], [&](ExprId e) { found = found || meets(e); });
+    for_each_operand(p_, p_[id], [&](ExprId e) { found = found || synchronises(e); });
     return found;
   }
 
@@ -100,7 +100,7 @@ class Votes::Finder {
         continue;
       }
       statement(id, barrier);
-      if (meets(id)) barrier = {};
+      if (synchronises(id)) barrier = {};
     }
   }
 
@@ -138,7 +138,7 @@ class Votes::Finder {
       return;
     }
     if (const auto* store = std::get_if<Store>(&p_[id])) lost_ = lost_ || is_ours(store->memory);
-    // Conditions are asked again after barriers of the loop.
+    // Conditions are evaluated again after barriers of the loop.
     if (std::holds_alternative<While>(p_[id])) barrier = {};
     for_each_operand(p_, p_[id], [&](ExprId e) { expression(e, barrier); });
     for_each_block(p_[id], [&](Block b) { block(b); });
@@ -162,9 +162,9 @@ class Votes::Finder {
   }
 
   const Program& p_;
-  const BufferId meeting_;
+  const BufferId words_;
   std::map<uint64_t, Three> threes_;  // by number of the first word
-  bool lost_ = false;                 // somewhere nobody knows
+  bool lost_ = false;                 // at an unknown place
 };
 
 Votes::Votes(const plan::Plan& plan, const plan::Segment& segment) {

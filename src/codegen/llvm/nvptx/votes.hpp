@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Votes of a segment with barriers of the grid inside. The plan writes them as words of memory:
-// lanes store 1 before a barrier, all read the word after it, and somebody clears it for later.
+// lanes store 1 before a barrier, all read the word after it, and one lane clears it for later.
 // Where a word is used for nothing else, the barrier itself can count who would have written it.
 #pragma once
 

@@ -68,7 +68,7 @@ constexpr const char* kPasses = "fixpoint max 9 over (a) { atomic_min(a[gid.x], 
 
 TEST(NvptxVotes, AFixpointIsOne) {
   EXPECT_EQ(found(kPasses), (Found{1, 1, 1, 1, 1, 1}));
-  // In turns, where lanes look before they store.
+  // Rounds, where lanes load before they store.
   EXPECT_EQ(found(kPasses, plan::Route::Persistent), (Found{1, 1, 1, 1, 1, 1}));
 }
 
