@@ -224,6 +224,17 @@ class RowEmitter {
     return {first, b_.CreateSelect(wraps, x1, end)};
   }
 
+  struct Row {
+    llvm::Value* x0 = nullptr;
+    llvm::Value* x1 = nullptr;
+    uint32_t unit = 1;
+    llvm::Value* at = nullptr;  // variable: the next lane
+    llvm::BasicBlock* before = nullptr;
+    llvm::BasicBlock* head = nullptr;  // where it is decided what comes next
+    llvm::Value* first = nullptr;      // the lanes of it that make a difference
+    llvm::Value* end = nullptr;
+    BoundsGuards::Range range = {};  // those among them for which all guards hold
+  };
   // Lanes x0 <= x < x1, of which there are a multiple of `unit`.
   void row(llvm::Value* x0, llvm::Value* x1, uint32_t unit) {
     Row r{.x0 = x0, .x1 = x1, .unit = unit, .at = variable(b_.getInt64Ty())};
@@ -329,17 +340,6 @@ class RowEmitter {
     }
   }
 
-  struct Row {
-    llvm::Value* x0 = nullptr;
-    llvm::Value* x1 = nullptr;
-    uint32_t unit = 1;
-    llvm::Value* at = nullptr;  // variable: the next lane
-    llvm::BasicBlock* before = nullptr;
-    llvm::BasicBlock* head = nullptr;  // where it is decided what comes next
-    llvm::Value* first = nullptr;      // the lanes of it that make a difference
-    llvm::Value* end = nullptr;
-    BoundsGuards::Range range = {};  // those among them for which all guards hold
-  };
   llvm::Value* number(int64_t n) { return llvm::ConstantInt::getSigned(b_.getInt64Ty(), n); }
 
   // The end of a stretch: the next block of the same kind. One test in the loop: where this ends,
