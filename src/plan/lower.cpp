@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan as a story: every pass of every route in the order in which it runs, and why. A pass
-// takes a value and returns the next one; dumps hook in at run_passes().
+// takes a value and returns the next one, and makes an invariant that holds from there on; dumps
+// and validation hook in at finished().
 #include "plan/lower.hpp"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "ir/properties.hpp"
 #include "plan/passes.hpp"
+#include "plan/validate.hpp"
 
 namespace vyre::plan {
 
@@ -92,66 +94,86 @@ struct ProgramPass {
   PassInfo info;
   Targets targets;
   Lowering (*run)(Lowering);
+  Invariant invariant;
 };
-constexpr auto kBeforeSegments = std::to_array<ProgramPass>({
+constexpr auto kOfProgram = std::to_array<ProgramPass>({
     {{"inline-calls", "every barrier, trap and resume stands in the one body that is cut"},
      kAll,
-     inline_all_calls},
+     inline_all_calls,
+     invariant::barriers_in_the_body},
     {{"guard-zero-passes", "a fixpoint of at most 0 passes stops all lanes before it starts"},
      kGrid,
      [](Lowering l) {
        l.d = guard_zero_passes(std::move(l.d));
        return l;
-     }},
+     },
+     invariant::zero_passes_guarded},
     {{"find-fixpoint-modes",
       "how each buffer of a fixpoint notices a change decides what is added"},
      kGrid,
      [](Lowering l) {
        l.d = find_fixpoint_modes(std::move(l.d), l.options.checked);
        return l;
-     }},
+     },
+     invariant::fixpoints_have_modes},
     {{"declare-control", "segments report to the host in words of their own"},
      kAll,
-     declare_control},
+     declare_control,
+     invariant::control_declared},
     {{"declare-votes",
       "votes of lanes that stay in a launch need words, and locals of their round"},
      kInLaunch,
      [](Lowering l) {
        l.native = prepare_native(l.d, l.cuts, l.control);
        return l;
-     }},
+     },
+     invariant::votes_declared},
     {{"separate-effects", "inactive lanes execute uniform code, which must have no effect"},
      kInLaunch,
      [](Lowering l) {
        l.d = separate_effects(std::move(l.d));
        return l;
-     }},
+     },
+     invariant::effects_separated},
     // After separate-effects, which would take the added accesses for those of the source.
     {{"track-writes", "a write that changes a buffer of a fixpoint says so"},
      kGrid,
-     track_all_writes},
+     track_all_writes,
+     invariant::writes_tracked},
     {{"normalise", "branches and loops around a cut decide on locals, which the plan can read"},
      kAll,
      [](Lowering l) {
        l.d = normalise(std::move(l.d), l.cuts);
        return l;
-     }},
-    {{"cut", "what stands between two cuts becomes a segment"}, kAll, cut_program},
+     },
+     invariant::normal_form},
+});
+
+// ---- passes over the tree of pieces
+
+constexpr auto kOfTree = std::to_array<ProgramPass>({
+    {{"cut", "what stands between two cuts becomes a segment"},
+     kAll,
+     cut_program,
+     invariant::pieces_without_cuts},
     {{"find-live-values", "only what is read after a cut has to outlive it"},
      kAll,
      [](Lowering l) {
        l.tree = analyse(l.d, std::move(l.tree), l.options.checked);
        return l;
-     }},
+     },
+     invariant::live_values_have_definitions},
     {{"assign-storage", "each such value gets a frame word or a slot, or is computed again"},
      kAll,
      [](Lowering l) {
        l.storage = assign_storage(l.d, l.tree, l.cuts);
        return l;
-     }},
+     },
+     invariant::storage_disjoint},
     {{"declare-hidden", "storage, masks and reports are buffers that no source names"},
      kAll,
-     declare_hidden},
+     declare_hidden,
+     invariant::hidden_declared},
 });
 
 // ---- passes over each segment
@@ -160,43 +182,72 @@ struct SegmentPass {
   PassInfo info;
   Targets targets;
   SegmentBody (SegmentMaker::*run)(SegmentBody);
+  SegmentInvariant invariant;
 };
 constexpr auto kOfSegments = std::to_array<SegmentPass>({
     {{"save-and-restore", "a segment loads what it needs and stores what others need"},
      kAll,
-     &SegmentMaker::save_and_restore},
+     &SegmentMaker::save_and_restore,
+     invariant::edges_lowered},
     {{"lower-fixpoints", "a fixpoint that stays in a launch is a loop around a vote of the grid"},
      kInLaunch,
-     &SegmentMaker::lower_fixpoints},
+     &SegmentMaker::lower_fixpoints,
+     invariant::fixpoints_lowered},
     {{"lower-ended-lanes", "every lane reaches every barrier, also one that has ended"},
      kInLaunch,
-     &SegmentMaker::lower_ended_lanes},
+     &SegmentMaker::lower_ended_lanes,
+     invariant::ended_lanes_lowered},
     // After all passes that ask for the lane's number.
     {{"number-lanes", "a segment computes the numbers of the lane and the workgroup once"},
      kAll,
-     &SegmentMaker::number_lanes},
+     &SegmentMaker::number_lanes,
+     invariant::locals_declared},
     {{"make-persistent", "blocks iterate over virtual workgroups between two barriers"},
      kPersistent,
-     &SegmentMaker::make_persistent},
+     &SegmentMaker::make_persistent,
+     invariant::ids_are_virtual},
     {{"extract", "a segment is a program of its own, with what it uses"},
      kAll,
-     &SegmentMaker::extract},
+     &SegmentMaker::extract,
+     invariant::segment_complete},
 });
 
 // ---- what needs all segments
 
-constexpr auto kAfterSegments = std::to_array<ProgramPass>({
+constexpr auto kOfPlan = std::to_array<ProgramPass>({
     {{"make-steps", "the tree of steps says in which order the host launches segments"},
      kAll,
-     make_steps},
+     make_steps,
+     invariant::steps_complete},
 });
 
-Lowering run_passes(std::span<const ProgramPass> list, Lowering l, const Observer& observer) {
+// The first invariant among those of passes up to this one that is broken.
+template <class List, class Check>
+std::string broken_up_to(const List& list, std::string_view pass, Target target,
+                         const Check& check) {
+  std::string broken;
+  for (const auto& row : list) {
+    if (row.targets.contains(target)) broken = check(row);
+    if (!broken.empty() || row.info.name == pass) break;
+  }
+  return broken;
+}
+
+void finished(const AfterPass& after, const Observer& observer) {
+  if constexpr (kValidates)
+    if (const std::string broken = find_broken(after); !broken.empty())
+      report_broken(after.pass.name, broken);
+  if (observer) observer(after);
+}
+
+Lowering run_passes(std::span<const ProgramPass> list, Lowering l, const Observer& observer,
+                    std::string_view last = {}) {
   for (const ProgramPass& pass : list) {
     if (l.refusal) break;
     if (!pass.targets.contains(l.target)) continue;
     l = pass.run(std::move(l));
-    if (observer && !l.refusal) observer({.pass = pass.info, .lowering = l});
+    if (!l.refusal) finished({.pass = pass.info, .lowering = l}, observer);
+    if (pass.info.name == last) break;
   }
   return l;
 }
@@ -215,8 +266,7 @@ Lowering run_segment_passes(Lowering l, const Observer& observer) {
       if (!pass.targets.contains(l.target)) continue;
       segment = (maker.*pass.run)(std::move(segment));
       if (l.refusal) return l;
-      if (observer)
-        observer({.pass = pass.info, .lowering = l, .segment = &segment, .number = number});
+      finished({.pass = pass.info, .lowering = l, .segment = &segment, .number = number}, observer);
     }
   }
   return l;
@@ -242,18 +292,41 @@ Lowering::Lowering(const check::CheckedProgram& checked, const PlanOptions& how,
 
 std::vector<PassInfo> passes() {
   std::vector<PassInfo> list;
-  for (const ProgramPass& pass : kBeforeSegments) list.push_back(pass.info);
+  for (const ProgramPass& pass : kOfProgram) list.push_back(pass.info);
+  for (const ProgramPass& pass : kOfTree) list.push_back(pass.info);
   for (const SegmentPass& pass : kOfSegments) list.push_back(pass.info);
-  for (const ProgramPass& pass : kAfterSegments) list.push_back(pass.info);
+  for (const ProgramPass& pass : kOfPlan) list.push_back(pass.info);
   return list;
+}
+
+std::string find_broken(const AfterPass& after) {
+  const Lowering& l = after.lowering;
+  const std::string_view pass = after.pass.name;
+  const auto of_lowering = [&](const ProgramPass& row) { return row.invariant(l); };
+  if (after.segment != nullptr)
+    return broken_up_to(kOfSegments, pass, l.target,
+                        [&](const SegmentPass& row) { return row.invariant(l, *after.segment); });
+  if (!l.plan.steps.empty()) return broken_up_to(kOfPlan, pass, l.target, of_lowering);
+  if (!l.tree.nodes.empty()) return broken_up_to(kOfTree, pass, l.target, of_lowering);
+  std::string broken = invariant::well_formed(l);
+  return broken.empty() ? broken_up_to(kOfProgram, pass, l.target, of_lowering) : broken;
+}
+
+Lowering lower_up_to(const check::CheckedProgram& checked, const PlanOptions& options,
+                     Target target, std::string_view pass) {
+  Lowering l = run_passes(kOfProgram, Lowering(checked, options, target), {}, pass);
+  const bool early = std::ranges::any_of(
+      kOfProgram, [&](const ProgramPass& row) { return row.info.name == pass; });
+  return early ? std::move(l) : run_passes(kOfTree, std::move(l), {}, pass);
 }
 
 std::expected<Plan, Refused> lower(const check::CheckedProgram& checked, const PlanOptions& options,
                                    Target target, const Observer& observer) {
   Lowering l(checked, options, target);
-  l = run_passes(kBeforeSegments, std::move(l), observer);
+  l = run_passes(kOfProgram, std::move(l), observer);
+  l = run_passes(kOfTree, std::move(l), observer);
   l = run_segment_passes(std::move(l), observer);
-  l = run_passes(kAfterSegments, std::move(l), observer);
+  l = run_passes(kOfPlan, std::move(l), observer);
   if (l.refusal)
     return std::unexpected(Refused{
         *l.refusal, l.plan.segments.empty() ? l.tree.pieces.size() : l.plan.segments.size()});

@@ -4,6 +4,7 @@
 
 #include <expected>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct AfterPass {
   const SegmentBody* segment = nullptr;
   uint32_t number = 0;  // of the segment
 };
+// What is broken of the invariants that this pass and the ones before it have made, or nothing.
+// Builds for development and tests check it after every pass.
+std::string find_broken(const AfterPass& after);
+
 using Observer = std::function<void(const AfterPass&)>;
 
 struct Refused {
@@ -34,6 +39,10 @@ struct Refused {
 // `observer` may be empty; it is called after every pass that ran.
 std::expected<Plan, Refused> lower(const check::CheckedProgram& checked, const PlanOptions& options,
                                    Target target, const Observer& observer = {});
+
+// What there is after a pass that comes before those over segments.
+Lowering lower_up_to(const check::CheckedProgram& checked, const PlanOptions& options,
+                     Target target, std::string_view pass);
 
 // make_plan() with an observer. Where a program cannot be made persistent, the passes run a second
 // time for the resident route, from the first one on.
