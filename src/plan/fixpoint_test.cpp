@@ -107,155 +107,53 @@ TEST(FixpointModes, EachBufferForItself) {
 // ---- marks
 
 TEST(TrackWrites, AtomicForItsEffect) {
-  EXPECT_EQ(tracked(R"(program p {
+  expect_golden("TrackWrites.AtomicForItsEffect", tracked(R"(program p {
     workgroup 4; inout d : u32[4]; in a : u32[];
     fixpoint max 9 over (d) { atomic_max(d[gid.x & 3], a[gid.x]); }
-  })"),
-            R"(
-fixpoint max 9 over (d) {
-  let at : u32 = gid.x & 3;
-  let with : u32 = a[gid.x];
-  let old : u32 = atomic_max(d[at], with);
-  if max(old, with) != old {
-    atomic_store(control[3u32], 1u32);
-  }
-}
-)");
+  })"));
 }
 
 // What stands to the left is evaluated before, the right side of && only if it is reached.
 TEST(TrackWrites, AtomicInALargerExpression) {
-  EXPECT_EQ(tracked(R"(program p {
+  expect_golden("TrackWrites.AtomicInALargerExpression", tracked(R"(program p {
     workgroup 4; inout d : u32[4]; inout o : u32[];
     fixpoint max 9 over (d) {
       o[gid.x] = o[0] * 2 + atomic_or(d[1], o[1] | 4) - o[2];
       if o[gid.x] == 3 && atomic_or(d[2], 1) == 0 { o[gid.x] = 9; }
     }
-  })"),
-            R"(
-fixpoint max 9 over (d) {
-  let before : u32 = o[0] * 2;
-  let at : u32 = 1;
-  let with : u32 = o[1] | 4;
-  let old : u32 = atomic_or(d[at], with);
-  if old | with != old {
-    atomic_store(control[3u32], 1u32);
-  }
-  o[gid.x] = before + old - o[2];
-  var both : bool = o[gid.x] == 3;
-  if both {
-    let at_2 : u32 = 2;
-    let with_2 : u32 = 1;
-    let old_2 : u32 = atomic_or(d[at_2], with_2);
-    if old_2 | with_2 != old_2 {
-      atomic_store(control[3u32], 1u32);
-    }
-    both = old_2 == 0;
-  }
-  if both {
-    o[gid.x] = 9;
-  }
-}
-)");
+  })"));
 }
 
 // Out of bounds an atomic changes nothing and still gives a value.
 TEST(TrackWrites, OutOfBounds) {
-  EXPECT_EQ(tracked(R"(program p {
+  expect_golden("TrackWrites.OutOfBounds", tracked(R"(program p {
     workgroup 4; inout d : u32[]; inout e : i64[]; in i : i32[]; in w : u64[];
     fixpoint max 9 over (d, e) {
       atomic_min(d[gid.x], 3);
       atomic_min(d[i[gid.x]], 3);
       atomic_and(e[w[gid.x]], 3);
     }
-  })"),
-            R"(
-fixpoint max 9 over (d, e) {
-  let at : u32 = gid.x;
-  let with : u32 = 3;
-  let old : u32 = atomic_min(d[at], with);
-  if at < len(d) && min(old, with) != old {
-    atomic_store(control[3u32], 1u32);
-  }
-  let at_2 : i32 = i[gid.x];
-  let with_2 : u32 = 3;
-  let old_2 : u32 = atomic_min(d[at_2], with_2);
-  if at_2 >= 0i32 && at_2 as u32 < len(d) && min(old_2, with_2) != old_2 {
-    atomic_store(control[3u32], 1u32);
-  }
-  let at_3 : u64 = w[gid.x];
-  let with_3 : i64 = 3;
-  let old_3 : i64 = atomic_and(e[at_3], with_3);
-  if at_3 < len(e) as u64 && old_3 & with_3 != old_3 {
-    atomic_store(control[3u32], 1u32);
-  }
-}
-)");
+  })"));
 }
 
 TEST(TrackWrites, NestedFixpointsAreBothTold) {
-  EXPECT_EQ(tracked(R"(program p {
+  expect_golden("TrackWrites.NestedFixpointsAreBothTold", tracked(R"(program p {
     workgroup 4; inout d : u32[4]; inout e : u32[4];
     fixpoint max 9 over (d, e) {
       fixpoint max 3 over (d) { atomic_max(d[0], 2); atomic_max(e[0], 2); }
     }
     atomic_max(d[1], 2);
-  })"),
-            R"(
-region main {
-  fixpoint max 9 over (d, e) {
-    fixpoint max 3 over (d) {
-      let at : u32 = 0;
-      let with : u32 = 2;
-      let old : u32 = atomic_max(d[at], with);
-      if max(old, with) != old {
-        atomic_store(control[3u32], 1u32);
-        atomic_store(control[4u32], 1u32);
-      }
-      let at_2 : u32 = 0;
-      let with_2 : u32 = 2;
-      let old_2 : u32 = atomic_max(e[at_2], with_2);
-      if max(old_2, with_2) != old_2 {
-        atomic_store(control[3u32], 1u32);
-      }
-    }
-  }
-  atomic_max(d[1], 2);
-}
-)");
+  })"));
 }
 
 TEST(TrackWrites, Store) {
-  EXPECT_EQ(tracked(R"(program p {
+  expect_golden("TrackWrites.Store", tracked(R"(program p {
     workgroup 4; inout d : u32[]; inout f : f32[]; inout c : u32[4];
     fixpoint max 9 over (d, f, c) {
       d[gid.x + 1] = d[gid.x] + atomic_max(c[0], 1);
       f[gid.x] += 1.5;
     }
-  })"),
-            R"(
-fixpoint max 9 over (d, f, c) {
-  let at : u32 = gid.x + 1;
-  let old : u32 = d[at];
-  let before : u32 = d[gid.x];
-  let at_2 : u32 = 0;
-  let with : u32 = 1;
-  let old_2 : u32 = atomic_max(c[at_2], with);
-  if max(old_2, with) != old_2 {
-    atomic_store(control[3u32], 1u32);
-  }
-  d[at] = before + old_2;
-  if d[at] != old {
-    atomic_store(control[3u32], 1u32);
-  }
-  let at_3 : u32 = gid.x;
-  let old_3 : f32 = f[at_3];
-  f[at_3] += 1.5;
-  if bitcast<u32>(f[at_3]) != bitcast<u32>(old_3) {
-    atomic_store(control[3u32], 1u32);
-  }
-}
-)");
+  })"));
 }
 
 }  // namespace

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vyre/plan/plan.hpp"
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,6 +100,20 @@ TEST(MakePlan, StraightLineHasOneSegmentMoreThanBarriers) {
       4U);
   // Empty ones are not launched.
   EXPECT_EQ(count("barrier grid; a[1] = 2; barrier grid; barrier grid;"), 1U);
+}
+
+// A file that no test names is never compared.
+TEST(Golden, EveryFileIsUsed) {
+  const std::filesystem::path root(VYRE_SOURCE_DIR);
+  std::string tests;
+  for (const auto& file : std::filesystem::directory_iterator(root / "src/plan")) {
+    if (!file.path().string().ends_with("_test.cpp")) continue;
+    std::ifstream stream(file.path());
+    tests += std::string(std::istreambuf_iterator<char>(stream), {});
+  }
+  for (const auto& file : std::filesystem::directory_iterator(root / "test/golden/plan"))
+    EXPECT_NE(tests.find('"' + file.path().stem().string() + '"'), std::string::npos)
+        << file.path();
 }
 
 }  // namespace

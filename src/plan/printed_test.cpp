@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/printed_test.hpp"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -50,6 +55,17 @@ Analysed analysed(std::string_view source, Scope scope) {
 
 }  // namespace
 
+void expect_golden(std::string_view name, const std::string& text) {
+  const std::filesystem::path path = std::filesystem::path(VYRE_SOURCE_DIR) / "test/golden/plan" /
+                                     (std::string(name) + ".expected");
+  if (const char* regenerate = std::getenv("VYRE_REGEN");
+      regenerate != nullptr && std::string_view(regenerate) == "1")
+    std::ofstream(path, std::ios::binary) << text;
+  std::ifstream file(path, std::ios::binary);
+  const std::string expected(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(text, expected) << path << ": run with VYRE_REGEN=1 if the change is meant";
+}
+
 check::CheckedProgram checked_text(std::string_view source) {
   text::Parsed parsed = text::parse(source, "test.vyre");
   EXPECT_EQ(render_text(parsed.diagnostics, {}), "");
@@ -68,7 +84,7 @@ Draft draft_of(std::string_view source) {
 
 std::string body_of(const Draft& d) {
   const auto items = d.p.items(d.p.body);
-  return '\n' + dump_statements(d.p, StmtList(items.begin(), items.end()), text::print);
+  return dump_statements(d.p, StmtList(items.begin(), items.end()), text::print);
 }
 
 std::string inlined(std::string_view source, bool effects) {
@@ -95,12 +111,12 @@ std::string normalised(std::string_view source, Scope scope) {
 
 std::string tree_of(std::string_view source, Scope scope) {
   const Analysed x = analysed(source, scope);
-  return '\n' + dump_tree(x.draft, x.tree, text::print);
+  return dump_tree(x.draft, x.tree, text::print);
 }
 
 std::string storage_of(std::string_view source, Scope scope) {
   const Analysed x = analysed(source, scope);
-  return '\n' + dump_storage(x.draft, assign_storage(x.draft, x.tree, x.cuts));
+  return dump_storage(x.draft, assign_storage(x.draft, x.tree, x.cuts));
 }
 
 std::string print_plan(const Plan& plan, const Program& source) {
@@ -111,12 +127,12 @@ std::string planned(std::string_view source, const PlanOptions& options) {
   const check::CheckedProgram checked = checked_text(source);
   const auto plan = make_plan(checked, options);
   if (!plan) return to_string(plan.error());
-  return '\n' + print_plan(*plan, checked.program);
+  return print_plan(*plan, checked.program);
 }
 
 std::string workgroup_phases(std::string_view source) {
   const check::CheckedProgram checked = checked_text(source);
-  return '\n' + print_plan(*cut_workgroup(checked), checked.program);
+  return print_plan(*cut_workgroup(checked), checked.program);
 }
 
 }  // namespace vyre::plan

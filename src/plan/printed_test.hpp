@@ -10,6 +10,9 @@
 
 namespace vyre::plan {
 
+// Holds a text against test/golden/plan/NAME.expected. With VYRE_REGEN=1 it writes the file.
+void expect_golden(std::string_view name, const std::string& text);
+
 // A program as it enters the planner.
 check::CheckedProgram checked_text(std::string_view source);
 Draft draft_of(std::string_view source);
