@@ -28,9 +28,9 @@ class Analysis {
   }
 
   void run() {
-    for (Piece& piece : tree_.pieces) {
-      piece.live_in = piece.live_out = piece.maybe_in = piece.maybe_out = piece.defined = empty_;
-      for (const Piece::Item& item : piece.items) note_definitions(item.stmt, piece.defined);
+    for (RawSegment& raw : tree_.segments) {
+      raw.live_in = raw.live_out = raw.maybe_in = raw.maybe_out = raw.defined = empty_;
+      for (const RawSegment::Item& item : raw.items) note_definitions(item.stmt, raw.defined);
     }
     tree_.words = empty_;
     find_traps();
@@ -64,8 +64,8 @@ class Analysis {
     for (const Node& n : nodes)
       match(
           n.node,
-          [&](const PieceNode& x) {
-            for (const Piece::Item& item : tree_.pieces[x.piece].items)
+          [&](const SegmentNode& x) {
+            for (const RawSegment::Item& item : tree_.segments[x.segment].items)
               for_each_stmt(d_.p, item.stmt, [&](StmtId s) {
                 if (std::holds_alternative<Trap>(d_.p[s])) trap_order_[s.value] = order++;
                 tree_.ends_lanes |= d_.ends_lane(s);
@@ -88,8 +88,8 @@ class Analysis {
 
   [[nodiscard]] bool traps_below(const Node& n, uint16_t tag) const {
     bool found = false;
-    for_each_piece(n, [&](uint32_t piece) {
-      for (const Piece::Item& item : tree_.pieces[piece].items)
+    for_each_segment(n, [&](uint32_t raw) {
+      for (const RawSegment::Item& item : tree_.segments[raw].items)
         found = found || any_stmt_below(d_.p, item.stmt, [&](StmtId s) {
                   const auto* trap = std::get_if<Trap>(&d_.p[s]);
                   return trap != nullptr && trap->tag == tag;
@@ -99,12 +99,12 @@ class Analysis {
   }
 
   template <class Visit>
-  static void for_each_piece(const Node& n, const Visit& visit) {
+  static void for_each_segment(const Node& n, const Visit& visit) {
     const auto all = [&](const Nodes& nodes) {
-      for (const Node& inner : nodes) for_each_piece(inner, visit);
+      for (const Node& inner : nodes) for_each_segment(inner, visit);
     };
     match(
-        n.node, [&](const PieceNode& x) { visit(x.piece); },
+        n.node, [&](const SegmentNode& x) { visit(x.segment); },
         [&](const BranchNode& x) {
           all(x.then_nodes);
           all(x.else_nodes);
@@ -120,7 +120,7 @@ class Analysis {
   void find_open(const Nodes& nodes) {
     for (size_t r = 0; r < nodes.size(); ++r) {
       match(
-          nodes[r].node, [](const PieceNode&) {},
+          nodes[r].node, [](const SegmentNode&) {},
           [&](const BranchNode& x) {
             find_open(x.then_nodes);
             find_open(x.else_nodes);
@@ -134,8 +134,8 @@ class Analysis {
             size_t f = 0;
             while (f < r && !traps_below(nodes[f], x.tag)) ++f;
             for (; f < r; ++f)
-              for_each_piece(nodes[f],
-                             [&](uint32_t piece) { tree_.pieces[piece].open.insert(x.tag); });
+              for_each_segment(nodes[f],
+                               [&](uint32_t raw) { tree_.segments[raw].open.insert(x.tag); });
           },
           [](const CollectiveNode&) {}, [](const CopyNode&) {});
     }
@@ -146,7 +146,7 @@ class Analysis {
   void find_words(const Nodes& nodes) {
     for (const Node& n : nodes)
       match(
-          n.node, [](const PieceNode&) {},
+          n.node, [](const SegmentNode&) {},
           [&](const BranchNode& x) {
             tree_.words.insert(x.word.value);
             find_words(x.then_nodes);
@@ -192,14 +192,14 @@ class Analysis {
     for (size_t i = nodes.size(); i-- > 0;)
       match(
           nodes[i].node,
-          [&](const PieceNode& x) {
-            Piece& piece = tree_.pieces[x.piece];
+          [&](const SegmentNode& x) {
+            RawSegment& raw = tree_.segments[x.segment];
             if (!mutated(Mutation::OpenSpansIgnored))
-              for (const uint16_t tag : piece.open) live.unite(tree_.live_at_resume.at(tag));
-            grew_ |= piece.live_out.unite(live);
-            for (size_t k = piece.items.size(); k-- > 0;)
-              live = before(piece.items[k].stmt, std::move(live), nullptr);
-            grew_ |= piece.live_in.unite(live);
+              for (const uint16_t tag : raw.open) live.unite(tree_.live_at_resume.at(tag));
+            grew_ |= raw.live_out.unite(live);
+            for (size_t k = raw.items.size(); k-- > 0;)
+              live = before(raw.items[k].stmt, std::move(live), nullptr);
+            grew_ |= raw.live_in.unite(live);
           },
           [&](const BranchNode& x) {
             LiveSet other = live_before(x.else_nodes, live);
@@ -259,7 +259,7 @@ class Analysis {
           use(x.value, live);
         },
         [&](const Store& x) {
-          // Part of a private array stays as it was; shared memory that nobody reads does not
+          // Part of a private array stays as it was; shared memory that no lane reads does not
           // matter.
           if (x.memory.kind == Memory::Kind::Local) live.insert(x.memory.index);
           if (x.op && d_.is_shared(x.memory)) live.insert(shared_number(x.memory));
@@ -376,12 +376,12 @@ class Analysis {
     for (const Node& n : nodes)
       match(
           n.node,
-          [&](const PieceNode& x) {
-            Piece& piece = tree_.pieces[x.piece];
-            grew |= piece.maybe_in.unite(maybe);
-            maybe = piece.maybe_in;
-            for (const Piece::Item& item : piece.items) written_shared(item.stmt, maybe);
-            grew |= piece.maybe_out.unite(maybe);
+          [&](const SegmentNode& x) {
+            RawSegment& raw = tree_.segments[x.segment];
+            grew |= raw.maybe_in.unite(maybe);
+            maybe = raw.maybe_in;
+            for (const RawSegment::Item& item : raw.items) written_shared(item.stmt, maybe);
+            grew |= raw.maybe_out.unite(maybe);
           },
           [&](const BranchNode& x) {
             LiveSet other = maybe;
@@ -413,14 +413,14 @@ class Analysis {
   void mark_ended(const Nodes& nodes, bool& ended) {
     for (const Node& n : nodes) {
       if (std::holds_alternative<LoopNode>(n.node) || std::holds_alternative<FixpointNode>(n.node))
-        for_each_piece(n, [&](uint32_t piece) { ended |= ends_inside(tree_.pieces[piece]); });
+        for_each_segment(n, [&](uint32_t raw) { ended |= ends_inside(tree_.segments[raw]); });
       match(
           n.node,
-          [&](const PieceNode& x) {
-            Piece& piece = tree_.pieces[x.piece];
-            piece.ended_in = ended;
-            ended |= ends_inside(piece);
-            piece.ended_out = ended;
+          [&](const SegmentNode& x) {
+            RawSegment& raw = tree_.segments[x.segment];
+            raw.ended_in = ended;
+            ended |= ends_inside(raw);
+            raw.ended_out = ended;
           },
           [&](const BranchNode& x) {
             bool other = ended;
@@ -436,9 +436,9 @@ class Analysis {
           [](const CollectiveNode&) {}, [](const CopyNode&) {});
     }
   }
-  [[nodiscard]] bool ends_inside(const Piece& piece) const {
-    if (checked_ && !piece.items.empty()) return true;
-    return std::ranges::any_of(piece.items, [&](const Piece::Item& item) {
+  [[nodiscard]] bool ends_inside(const RawSegment& raw) const {
+    if (checked_ && !raw.items.empty()) return true;
+    return std::ranges::any_of(raw.items, [&](const RawSegment::Item& item) {
       return any_stmt_below(d_.p, item.stmt, [&](StmtId s) { return d_.ends_lane(s); });
     });
   }
@@ -448,8 +448,8 @@ class Analysis {
   void find_recomputed() {
     tree_.values.assign(d_.p.locals.size(), ExprId{});
     tree_.recomputed.assign(d_.p.locals.size(), false);
-    for (const Piece& piece : tree_.pieces)
-      for (const Piece::Item& item : piece.items)
+    for (const RawSegment& raw : tree_.segments)
+      for (const RawSegment::Item& item : raw.items)
         for_each_stmt(d_.p, item.stmt, [&](StmtId s) {
           const auto* let = std::get_if<Let>(&d_.p[s]);
           if (let == nullptr) return;
@@ -528,10 +528,11 @@ bool fits_analysis(const Draft& d, const Tree& tree) {
     traps += std::holds_alternative<Trap>(s) ? 1 : 0;
     resumes += std::holds_alternative<Resume>(s) ? 1 : 0;
   }
-  // A piece has five sets; a lane that waits and a resume have one each.
+  // A segment has five sets; a lane that waits and a resume have one each.
   const uint64_t set_bytes = (d.p.locals.size() + d.p.buffers.size()) / 8 + 1;
-  const uint64_t sets = 5 * tree.pieces.size() + tree.loops + (resumes != 0 ? traps : 0) + resumes;
-  return sets * set_bytes <= kMostBytes && resumes * (traps + tree.pieces.size()) <= kMostPairs;
+  const uint64_t sets =
+      5 * tree.segments.size() + tree.loops + (resumes != 0 ? traps : 0) + resumes;
+  return sets * set_bytes <= kMostBytes && resumes * (traps + tree.segments.size()) <= kMostPairs;
 }
 
 Tree analyse(const Draft& d, Tree tree, bool checked) {
@@ -543,22 +544,22 @@ Storage assign_storage(const Draft& d, const Tree& tree, const CutPoints& cuts) 
   Storage storage;
   const auto locals = static_cast<uint32_t>(d.p.locals.size());
   // Sets of values that have to exist at the same time.
-  std::vector<const LiveSet*> together;
-  together.reserve(tree.pieces.size() + tree.live_at_resume.size() + tree.park.size());
-  for (const Piece& piece : tree.pieces) together.push_back(&piece.live_out);
-  for (const auto& [tag, set] : tree.live_at_resume) together.push_back(&set);
-  for (const auto& [trap, set] : tree.park) together.push_back(&set);
+  std::vector<const LiveSet*> alive_at_once;
+  alive_at_once.reserve(tree.segments.size() + tree.live_at_resume.size() + tree.park.size());
+  for (const RawSegment& raw : tree.segments) alive_at_once.push_back(&raw.live_out);
+  for (const auto& [tag, set] : tree.live_at_resume) alive_at_once.push_back(&set);
+  for (const auto& [trap, set] : tree.park) alive_at_once.push_back(&set);
   std::vector<std::vector<uint32_t>> sets_of(locals);
-  for (uint32_t k = 0; k < together.size(); ++k)
-    together[k]->for_each([&](uint32_t i) {
+  for (uint32_t k = 0; k < alive_at_once.size(); ++k)
+    alive_at_once[k]->for_each([&](uint32_t i) {
       if (i < locals) sets_of[i].push_back(k);
     });
 
-  std::vector<LiveSet> taken(together.size(), LiveSet(locals));  // slots, by set
+  std::vector<LiveSet> taken(alive_at_once.size(), LiveSet(locals));  // slots, by set
   // To find a slot that is free everywhere takes a look at all sets; past that many words of them
   // a value gets a slot of its own.
-  constexpr uint64_t kMostLooks = uint64_t{1} << 30;
-  uint64_t looks = 0;
+  constexpr uint64_t kMostProbes = uint64_t{1} << 30;
+  uint64_t probes = 0;
   for (uint32_t i = 0; i < locals; ++i) {
     if (sets_of[i].empty() || (tree.recomputed[i] && !tree.words.contains(i))) continue;
     const LocalId local{i};
@@ -577,15 +578,15 @@ Storage assign_storage(const Draft& d, const Tree& tree, const CutPoints& cuts) 
       storage.group_rows.push_back(words);
       continue;
     }
-    looks += sets_of[i].size() * (locals / 64 + 1);
+    probes += sets_of[i].size() * (locals / 64 + 1);
     LiveSet occupied(locals);
-    if (!mutated(Mutation::ReuseSlot) && looks <= kMostLooks)
+    if (!mutated(Mutation::ReuseSlot) && probes <= kMostProbes)
       for (const uint32_t k : sets_of[i]) occupied.unite(taken[k]);
     const auto fits = [&](uint32_t slot) {
       return !occupied.contains(slot) && storage.slots[slot].type == type &&
              storage.slots[slot].elements == elements;
     };
-    uint32_t slot = looks <= kMostLooks ? 0 : static_cast<uint32_t>(storage.slots.size());
+    uint32_t slot = probes <= kMostProbes ? 0 : static_cast<uint32_t>(storage.slots.size());
     while (slot < storage.slots.size() && !fits(slot)) ++slot;
     if (slot == storage.slots.size()) storage.slots.push_back({type, elements});
     storage.slot[i] = slot;

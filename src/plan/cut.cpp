@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the statements of a normalised program to pieces between cuts.
+// From the statements of a normalised program to raw segments between cuts.
 #include "plan/cut.hpp"
 
 #include "base/check.hpp"
@@ -25,18 +25,18 @@ class Cutter {
   }
 
  private:
-  // Ends the piece at hand. Without statements there is nothing to launch; a phase ends anyway.
+  // Ends the segment at hand. Without statements there is nothing to launch; a phase ends anyway.
   void close(bool ends_phase, Position at, Nodes& out) {
     if (ends_phase && mutated(Mutation::DropBarrier) && ++dropped_ % 2 == 0 && !items_.empty())
       return;
     if (items_.empty() && !ends_phase) return;
-    Piece piece;
-    piece.items = std::move(items_);
-    piece.ends_phase = ends_phase;
-    piece.barrier = std::move(at);
+    RawSegment raw;
+    raw.items = std::move(items_);
+    raw.ends_phase = ends_phase;
+    raw.barrier = std::move(at);
     items_.clear();
-    out.push_back({PieceNode{static_cast<uint32_t>(tree_.pieces.size())}});
-    tree_.pieces.push_back(std::move(piece));
+    out.push_back({SegmentNode{static_cast<uint32_t>(tree_.segments.size())}});
+    tree_.segments.push_back(std::move(raw));
   }
 
   // The cut before a branch, loop or fixpoint is not one of the source: no phase ends.
@@ -65,52 +65,8 @@ class Cutter {
           items_.push_back({id, region_});
           close(true, at, out);
         },
-        [&](const If& s) {
-          const If copy = s;
-          close_before_construct(at, out);
-          BranchNode node;
-          node.word = d_.branch_words.at(id.value);
-          node.at = at;
-          list(d_.p.items(copy.then_block), node.then_nodes);
-          close(false, {}, node.then_nodes);
-          list(d_.p.items(copy.else_block), node.else_nodes);
-          close(false, {}, node.else_nodes);
-          out.push_back({std::move(node)});
-        },
-        [&](const While& s) {
-          const auto body = d_.p.items(s.body);
-          const StmtList all(body.begin(), body.end());
-          const Draft::LoopForm form = d_.loop_forms.at(id.value);
-          close_before_construct(at, out);
-          LoopNode node;
-          node.word = form.word;
-          node.at = at;
-          node.id = tree_.loops++;
-          list(std::span(all).first(form.condition_items), node.condition);
-          close(false, {}, node.condition);
-          list(std::span(all).subspan(form.condition_items + 1), node.body);
-          close(false, {}, node.body);
-          out.push_back({std::move(node)});
-        },
-        [&](const Fixpoint& s) {
-          const ExprId most = s.max_passes;
-          const auto body = d_.p.items(s.body);
-          const StmtList all(body.begin(), body.end());
-          if (mutated(Mutation::NoEntryBarrier))
-            close(false, {}, out);
-          else
-            close(true, at, out);
-          FixpointNode node;
-          node.row = d_.fixpoint_rows.at(id.value);
-          if (const auto word = d_.branch_words.find(id.value); word != d_.branch_words.end())
-            node.word = word->second;
-          else
-            node.most = static_cast<uint32_t>(check::evaluate_constant(d_.c, most)->bits);
-          node.id = tree_.loops++;
-          list(all, node.body);
-          close(true, at, node.body);
-          out.push_back({std::move(node)});
-        },
+        [&](const If&) { branch(id, at, out); }, [&](const While&) { loop(id, at, out); },
+        [&](const Fixpoint&) { fixpoint(id, at, out); },
         [&](const Nested& s) { list(d_.p.items(s.body), out); },
         [&](const Region& s) {
           const uint32_t outer = region_;
@@ -149,6 +105,55 @@ class Cutter {
         [&](const Trap&) { refuse_plain(); });
   }
 
+  void branch(StmtId id, const Position& at, Nodes& out) {
+    const If copy = std::get<If>(d_.p[id]);
+    close_before_construct(at, out);
+    BranchNode node;
+    node.word = d_.branch_words.at(id.value);
+    node.at = at;
+    list(d_.p.items(copy.then_block), node.then_nodes);
+    close(false, {}, node.then_nodes);
+    list(d_.p.items(copy.else_block), node.else_nodes);
+    close(false, {}, node.else_nodes);
+    out.push_back({std::move(node)});
+  }
+
+  void loop(StmtId id, const Position& at, Nodes& out) {
+    const auto body = d_.p.items(std::get<While>(d_.p[id]).body);
+    const StmtList all(body.begin(), body.end());
+    const Draft::LoopForm form = d_.loop_forms.at(id.value);
+    close_before_construct(at, out);
+    LoopNode node;
+    node.word = form.word;
+    node.at = at;
+    node.id = tree_.loops++;
+    list(std::span(all).first(form.condition_items), node.condition);
+    close(false, {}, node.condition);
+    list(std::span(all).subspan(form.condition_items + 1), node.body);
+    close(false, {}, node.body);
+    out.push_back({std::move(node)});
+  }
+
+  void fixpoint(StmtId id, const Position& at, Nodes& out) {
+    const Fixpoint s = std::get<Fixpoint>(d_.p[id]);
+    const auto body = d_.p.items(s.body);
+    const StmtList all(body.begin(), body.end());
+    if (mutated(Mutation::NoEntryBarrier))
+      close(false, {}, out);
+    else
+      close(true, at, out);
+    FixpointNode node;
+    node.row = d_.fixpoint_rows.at(id.value);
+    if (const auto word = d_.branch_words.find(id.value); word != d_.branch_words.end())
+      node.word = word->second;
+    else
+      node.most = static_cast<uint32_t>(check::evaluate_constant(d_.c, s.max_passes)->bits);
+    node.id = tree_.loops++;
+    list(all, node.body);
+    close(true, at, node.body);
+    out.push_back({std::move(node)});
+  }
+
   // Done at the wait, unless lanes may stop: nothing may touch either side in between.
   void start_copy(StmtId id, AsyncCopy s) {
     const auto word = [&](ExprId value) {
@@ -168,7 +173,7 @@ class Cutter {
   Draft& d_;
   const CutPoints& cuts_;
   Tree tree_;
-  std::vector<Piece::Item> items_;
+  std::vector<RawSegment::Item> items_;
   std::vector<std::pair<uint16_t, CopyNode>> copies_;
   uint32_t region_ = 0;
   uint32_t dropped_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cut: a normalised program as a tree of segments, and what lives across their edges.
+// The cut: a normalised program as a tree of segments, and what lives across their boundaries.
 #pragma once
 
 #include <map>
@@ -44,7 +44,8 @@ class LiveSet {
   std::vector<uint64_t> words_;
 };
 
-struct Piece {
+// A segment before lowering: statements between two cuts.
+struct RawSegment {
   struct Item {
     ir::StmtId stmt;
     uint32_t region = 0;  // into Tree::regions
@@ -63,8 +64,8 @@ struct Piece {
 
 struct Node;
 using Nodes = std::vector<Node>;
-struct PieceNode {
-  uint32_t piece = 0;
+struct SegmentNode {
+  uint32_t segment = 0;
 };
 struct BranchNode {
   ir::LocalId word;
@@ -97,7 +98,8 @@ struct CopyNode {
   ir::LocalId dst, src, count;
 };
 struct Node {
-  std::variant<PieceNode, BranchNode, LoopNode, FixpointNode, ResumeNode, CollectiveNode, CopyNode>
+  std::variant<SegmentNode, BranchNode, LoopNode, FixpointNode, ResumeNode, CollectiveNode,
+               CopyNode>
       node;
 };
 
@@ -110,7 +112,7 @@ struct Tree {
   };
   std::vector<Region> regions = {Region{}};
   Nodes nodes;
-  std::vector<Piece> pieces;  // in source order
+  std::vector<RawSegment> segments;  // in source order
   uint32_t loops = 0;
 
   // Filled by analyse().
@@ -128,8 +130,8 @@ struct Tree {
 };
 
 Tree cut(Draft& d, const CutPoints& cuts);
-// What lives across so many edges can be kept in memory and found in time; otherwise analyse() is
-// not to be called.
+// What lives across so many boundaries can be kept in memory and found in time; otherwise analyse()
+// is not to be called.
 bool fits_analysis(const Draft& d, const Tree& tree);
 Tree analyse(const Draft& d, Tree tree, bool checked);
 

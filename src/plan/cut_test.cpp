@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where programs are cut, what lives at the edges of the pieces, and where it is kept.
+// Where programs are cut, what lives across the boundaries of segments, and where it is kept.
 #include <gtest/gtest.h>
 
 #include "plan/printed_test.hpp"
@@ -136,9 +136,9 @@ TEST(Cut, WorkgroupScope) {
                                               ir::Scope::Workgroup));
 }
 
-// ---- homes
+// ---- storage
 
-// A slot is used again when nothing that shares an edge with its value needs it.
+// A slot is used again when nothing that is live together with its value needs it.
 TEST(Homes, SlotsAreUsedAgain) {
   expect_golden("Homes.SlotsAreUsedAgain", homes(R"(
     let x = a[gid.x];
@@ -161,7 +161,7 @@ TEST(Homes, ConflictOverOneEdge) {
     a[gid.x] = x + y;)"));
 }
 
-// While a lane may wait, its values keep their slots over all edges.
+// While a lane may wait, its values keep their slots over all boundaries.
 TEST(Homes, ConflictThroughAResume) {
   expect_golden("Homes.ConflictThroughAResume", homes(R"(
     let x = a[gid.x];

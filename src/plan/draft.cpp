@@ -16,43 +16,41 @@ namespace vyre::plan {
 
 using namespace ir;
 
-Draft::Draft(const check::CheckedProgram& checked) : DraftData(checked), p(c.program) {
-  for (const Buffer& b : p.buffers) taken_.names.insert(b.name);
-  for (const Const& k : p.consts) taken_.names.insert(k.name);
-  for (const Fn& f : p.fns) taken_.names.insert(f.name);
+Draft::Draft(const check::CheckedProgram& checked) : DraftFacts(checked) {
+  for (const Buffer& b : p.buffers) names_.insert(b.name);
+  for (const Const& k : p.consts) names_.insert(k.name);
+  for (const Fn& f : p.fns) names_.insert(f.name);
   for (Local& l : p.locals) {
     source_names.push_back(l.name);
     l.name = fresh_name(l.name);
   }
   for (uint32_t i = 0; i < p.buffers.size(); ++i) arguments.push_back({Argument::Kind::Source, i});
   for (const Stmt& s : p.stmts) {
-    if (const auto* trap = std::get_if<Trap>(&s)) taken_.tags.insert(trap->tag);
-    if (const auto* resume = std::get_if<Resume>(&s)) taken_.tags.insert(resume->tag);
+    if (const auto* trap = std::get_if<Trap>(&s)) tags_.insert(trap->tag);
+    if (const auto* resume = std::get_if<Resume>(&s)) tags_.insert(resume->tag);
   }
 }
 
-// `bound_` is empty between calls. `p` is a part of `c`, so each Draft keeps its own.
-Draft::Draft(Draft&& other) noexcept
-    : DraftData(std::move(other)), p(c.program), taken_(std::move(other.taken_)) {}
+// `p` is a part of `c`, so each keeps its own; `bound_` is empty between calls.
+DraftFacts::DraftFacts(DraftFacts&& other) noexcept : DraftData(std::move(other)), p(c.program) {}
 
-Draft& Draft::operator=(Draft&& other) noexcept {
+DraftFacts& DraftFacts::operator=(DraftFacts&& other) noexcept {
   DraftData::operator=(std::move(other));
-  taken_ = std::move(other.taken_);
   return *this;
 }
 
 std::string Draft::fresh_name(std::string_view wish) {
   std::string name(wish);
-  if (!is_reserved(name) && taken_.names.insert(name).second) return name;
-  for (uint32_t& n = taken_.next_suffix.try_emplace(name, 1).first->second;;) {
+  if (!is_reserved(name) && names_.insert(name).second) return name;
+  for (uint32_t& n = next_suffix_.try_emplace(name, 1).first->second;;) {
     std::string candidate = fmt::format("{}_{}", wish.substr(0, kMaxNameBytes - 11), ++n);
-    if (taken_.names.insert(candidate).second) return candidate;
+    if (names_.insert(candidate).second) return candidate;
   }
 }
 
 uint16_t Draft::fresh_tag() {
   for (uint32_t tag = 0; tag <= kMaxTag; ++tag)
-    if (taken_.tags.insert(static_cast<uint16_t>(tag)).second) return static_cast<uint16_t>(tag);
+    if (tags_.insert(static_cast<uint16_t>(tag)).second) return static_cast<uint16_t>(tag);
   VYRE_CHECK(!"more resumes than a program has statements");
 }
 
@@ -130,16 +128,17 @@ ExprId Draft::binary(BinaryOp op, ExprId left, ExprId right) {
 
 // next + step, or the end if that lies before it: the sum could overflow. Distances are unsigned,
 // whatever the type.
-ExprId Draft::step(LocalId next, LocalId end, uint64_t step) {
-  const Type type = type_of(next);
-  const ExprId sum = binary(BinaryOp::Add, ref(next), number(step, type));
+ExprId advanced(Draft& d, LocalId next, LocalId end, uint64_t step) {
+  const Type type = d.type_of(next);
+  const ExprId sum = d.binary(BinaryOp::Add, d.ref(next), d.number(step, type));
   if (step == 1 || mutated(Mutation::StepOverflows)) return sum;
   const Type distance = bits_of(type) == 64 ? Type::U64 : Type::U32;
-  const ExprId left = binary(BinaryOp::Sub, cast(distance, ref(end)), cast(distance, ref(next)));
+  const ExprId left =
+      d.binary(BinaryOp::Sub, d.cast(distance, d.ref(end)), d.cast(distance, d.ref(next)));
   IntrinsicCall select;
   select.op = Intrinsic::Select;
-  select.args = {binary(BinaryOp::Gt, left, number(step, distance)), sum, ref(end)};
-  return expr(select, type);
+  select.args = {d.binary(BinaryOp::Gt, left, d.number(step, distance)), sum, d.ref(end)};
+  return d.expr(select, type);
 }
 
 ExprId Draft::negate(ExprId condition) {
@@ -154,35 +153,35 @@ ExprId Draft::cast(Type type, ExprId operand) {
   return expr(Cast{type, operand}, type);
 }
 
-ExprId Draft::bits(ExprId value) {
-  const Type type = type_of(value);
+ExprId as_bits(Draft& d, ExprId value) {
+  const Type type = d.type_of(value);
   if (type == Type::U32 || type == Type::U64) return value;
-  if (type == Type::Bool) return cast(Type::U32, value);
+  if (type == Type::Bool) return d.cast(Type::U32, value);
   const Type to = bits_of(type) == 64 ? Type::U64 : Type::U32;
-  return expr(Bitcast{to, value}, to);
+  return d.expr(Bitcast{to, value}, to);
 }
 
-ExprId Draft::from_bits(ExprId value, Type type) {
-  if (type_of(value) == type) return value;
-  if (type == Type::Bool) return cast(Type::Bool, value);
-  return expr(Bitcast{type, value}, type);
+ExprId from_bits(Draft& d, ExprId value, Type type) {
+  if (d.type_of(value) == type) return value;
+  if (type == Type::Bool) return d.cast(Type::Bool, value);
+  return d.expr(Bitcast{type, value}, type);
 }
 
 uint32_t words_of(Type type) {
   return bits_of(type) == 64 ? 2 : 1;
 }
 
-ExprId Draft::word_of(ExprId value, uint32_t word) {
-  ExprId part = bits(value);
-  if (word == 1) part = binary(BinaryOp::Shr, part, number(32));
-  return cast(Type::U32, part);
+ExprId word_of(Draft& d, ExprId value, uint32_t word) {
+  ExprId part = as_bits(d, value);
+  if (word == 1) part = d.binary(BinaryOp::Shr, part, d.number(32));
+  return d.cast(Type::U32, part);
 }
 
-ExprId Draft::from_words(const std::function<ExprId(uint32_t)>& word, Type type) {
-  if (words_of(type) == 1) return from_bits(word(0), type);
-  const ExprId low = cast(Type::U64, word(0));
-  const ExprId high = binary(BinaryOp::Shl, cast(Type::U64, word(1)), number(32));
-  return from_bits(binary(BinaryOp::Or, low, high), type);
+ExprId from_words(Draft& d, const std::function<ExprId(uint32_t)>& word, Type type) {
+  if (words_of(type) == 1) return from_bits(d, word(0), type);
+  const ExprId low = d.cast(Type::U64, word(0));
+  const ExprId high = d.binary(BinaryOp::Shl, d.cast(Type::U64, word(1)), d.number(32));
+  return from_bits(d, d.binary(BinaryOp::Or, low, high), type);
 }
 
 ExprId Draft::builtin(Builtin builtin, uint32_t axis) {
@@ -204,37 +203,38 @@ ExprId Draft::load(Memory memory, ExprId index, bool proved) {
 }
 
 // (z * size.y + y) * size.x + x, leaving out what is zero anyway.
-ExprId Draft::lane_in_group() {
+ExprId lane_in_group(Draft& d) {
   const auto mul = [&](ExprId e, uint32_t n) {
-    return n == 1 ? e : binary(BinaryOp::Mul, e, number(n));
+    return n == 1 ? e : d.binary(BinaryOp::Mul, e, d.number(n));
   };
-  const auto lid = [&](uint32_t axis) { return builtin(Builtin::Lid, axis); };
-  const auto& size = c.workgroup;
+  const auto lid = [&](uint32_t axis) { return d.builtin(Builtin::Lid, axis); };
+  const auto& size = d.c.workgroup;
   if (size[1] == 1 && size[2] == 1) return lid(0);
   ExprId e = lid(1);
-  if (size[2] != 1) e = binary(BinaryOp::Add, mul(lid(2), size[1]), e);
-  return binary(BinaryOp::Add, mul(e, size[0]), lid(0));
+  if (size[2] != 1) e = d.binary(BinaryOp::Add, mul(lid(2), size[1]), e);
+  return d.binary(BinaryOp::Add, mul(e, size[0]), lid(0));
 }
 
-ExprId Draft::group_id() {
-  const auto num = [&](uint32_t axis) { return builtin(Builtin::NumWorkgroups, axis); };
-  const auto wid = [&](uint32_t axis) { return builtin(Builtin::Wid, axis); };
-  const ExprId rows = binary(BinaryOp::Add, binary(BinaryOp::Mul, wid(2), num(1)), wid(1));
-  return binary(BinaryOp::Add, binary(BinaryOp::Mul, rows, num(0)), wid(0));
+ExprId group_id(Draft& d) {
+  const auto num = [&](uint32_t axis) { return d.builtin(Builtin::NumWorkgroups, axis); };
+  const auto wid = [&](uint32_t axis) { return d.builtin(Builtin::Wid, axis); };
+  const ExprId rows = d.binary(BinaryOp::Add, d.binary(BinaryOp::Mul, wid(2), num(1)), wid(1));
+  return d.binary(BinaryOp::Add, d.binary(BinaryOp::Mul, rows, num(0)), wid(0));
 }
 
-ExprId Draft::lane_id() {
-  return binary(BinaryOp::Add, binary(BinaryOp::Mul, group_id(), number(lanes_per_group())),
-                lane_in_group());
+ExprId lane_id(Draft& d) {
+  return d.binary(BinaryOp::Add,
+                  d.binary(BinaryOp::Mul, group_id(d), d.number(d.lanes_per_group())),
+                  lane_in_group(d));
 }
 
-ExprId Draft::group_count() {
-  const auto num = [&](uint32_t axis) { return builtin(Builtin::NumWorkgroups, axis); };
-  return binary(BinaryOp::Mul, binary(BinaryOp::Mul, num(0), num(1)), num(2));
+ExprId group_count(Draft& d) {
+  const auto num = [&](uint32_t axis) { return d.builtin(Builtin::NumWorkgroups, axis); };
+  return d.binary(BinaryOp::Mul, d.binary(BinaryOp::Mul, num(0), num(1)), num(2));
 }
 
-ExprId Draft::lane_count() {
-  return binary(BinaryOp::Mul, group_count(), number(lanes_per_group()));
+ExprId lane_count(Draft& d) {
+  return d.binary(BinaryOp::Mul, group_count(d), d.number(d.lanes_per_group()));
 }
 
 StmtId Draft::let(LocalId local, ExprId value) {
@@ -269,14 +269,14 @@ StmtId Draft::barrier(Scope scope) {
   return stmt(Barrier{scope}, {}, scope == Scope::Grid ? Level::Grid : Level::Workgroup);
 }
 
-StmtId Draft::over_array(LocalId array, const std::function<StmtList(LocalId)>& each) {
-  const LocalId k = local(Local::Kind::For, "k", Type::U32, Level::Grid);
+StmtId over_array(Draft& d, LocalId array, const std::function<StmtList(LocalId)>& each) {
+  const LocalId k = d.local(Local::Kind::For, "k", Type::U32, Level::Grid);
   For loop;
   loop.variable = k;
-  loop.first = number(0);
-  loop.last = number(c.array_counts[array.index()]);
-  loop.body = block(each(k));
-  return stmt(loop, {}, Level::Grid);
+  loop.first = d.number(0);
+  loop.last = d.number(d.c.array_counts[array.index()]);
+  loop.body = d.block(each(k));
+  return d.stmt(loop, {}, Level::Grid);
 }
 
 LocalId Draft::capture(ExprId value, std::string_view name, Level level, StmtList& out) {
@@ -285,7 +285,7 @@ LocalId Draft::capture(ExprId value, std::string_view name, Level level, StmtLis
   return l;
 }
 
-Type Draft::element_of(Memory memory) const {
+Type DraftFacts::element_of(Memory memory) const {
   switch (memory.kind) {
     case Memory::Kind::Buffer: return p[memory.buffer()].element;
     case Memory::Kind::Table: return p[memory.table()].type;
@@ -294,7 +294,7 @@ Type Draft::element_of(Memory memory) const {
   return Type::U32;
 }
 
-Level Draft::level_of(ExprId id) const {
+Level DraftFacts::level_of(ExprId id) const {
   const Expr& e = p[id];
   const ExprProperties row = properties_of(e);
   Level level = Level::Grid;
@@ -315,7 +315,7 @@ Level Draft::level_of(ExprId id) const {
 }
 
 // What is loaded from it with a uniform index.
-Level Draft::level_of(Memory m) const {
+Level DraftFacts::level_of(Memory m) const {
   if (m.kind == Memory::Kind::Table) return Level::Grid;
   if (m.kind == Memory::Kind::Local) {
     const auto bound = bound_.find(m.index);
@@ -326,7 +326,7 @@ Level Draft::level_of(Memory m) const {
 
 // As the checker sees it: what is called only to store has a result that may be uniform. Said
 // otherwise here, lanes that have ended would go without a value that others take for theirs.
-Level Draft::level_of(const Call& e) const {
+Level DraftFacts::level_of(const Call& e) const {
   const auto params = p.params(p[e.fn].params);
   const auto args = p.arguments(e.args);
   std::map<uint32_t, Level> bound;
@@ -339,7 +339,7 @@ Level Draft::level_of(const Call& e) const {
 }
 
 // Locals of a function have the worst level of all calls, so its result has, too.
-Level Draft::result_level(FnId id) const {
+Level DraftFacts::result_level(FnId id) const {
   Level level = Level::Grid;
   for (const StmtId item : p.items(p[id].body))
     for_each_stmt(p, item, [&](StmtId s) {
@@ -351,12 +351,12 @@ Level Draft::result_level(FnId id) const {
   return level;
 }
 
-std::vector<ExprId> Draft::operands(ExprId id) const {
+std::vector<ExprId> DraftFacts::operands(ExprId id) const {
   std::vector<ExprId> list;
   for_each_operand(p, p[id], [&](ExprId e) { list.push_back(e); });
   return list;
 }
-std::vector<ExprId> Draft::operands(StmtId id) const {
+std::vector<ExprId> DraftFacts::operands(StmtId id) const {
   std::vector<ExprId> list;
   for_each_operand(p, p[id], [&](ExprId e) { list.push_back(e); });
   return list;
@@ -429,7 +429,7 @@ BufferId Draft::add_hidden(Hidden h, BufferKind kind) {
   return id;
 }
 
-Hidden Draft::snapshot_of(BufferId buffer) const {
+Hidden DraftFacts::snapshot_of(BufferId buffer) const {
   Hidden h;
   h.kind = Hidden::Kind::Snapshot;
   h.name = "before_" + p[buffer].name;
@@ -439,7 +439,7 @@ Hidden Draft::snapshot_of(BufferId buffer) const {
   return h;
 }
 
-bool Draft::ends_lane(StmtId id) const {
+bool DraftFacts::ends_lane(StmtId id) const {
   if (const auto* trap = std::get_if<Trap>(&p[id])) return trap->tag != zero_passes_tag;
   return properties_of(p[id]).may_end_lane;
 }

@@ -61,63 +61,17 @@ struct DraftData {
       unconditional_collectives;  // StmtIds outside branches, loops and functions
 };
 
-class Draft : public DraftData {
+// What is known of its nodes.
+class DraftFacts : public DraftData {
  public:
-  explicit Draft(const check::CheckedProgram& checked);
-  Draft(const Draft&) = delete;
-  Draft& operator=(const Draft&) = delete;
-  Draft(Draft&& other) noexcept;
-  Draft& operator=(Draft&& other) noexcept;
-  ~Draft() = default;
+  explicit DraftFacts(const check::CheckedProgram& checked) : DraftData(checked), p(c.program) {}
+  DraftFacts(const DraftFacts&) = delete;
+  DraftFacts& operator=(const DraftFacts&) = delete;
+  DraftFacts(DraftFacts&& other) noexcept;
+  DraftFacts& operator=(DraftFacts&& other) noexcept;
+  ~DraftFacts() = default;
 
   ir::Program& p;  // c.program
-
-  // ---- nodes with their facts
-  ir::ExprId expr(ir::Expr e, ir::Type type, ir::LocId loc = {});
-  ir::ExprId call_expr(ir::Expr e, std::optional<ir::Type> type, ir::LocId loc);
-  ir::StmtId stmt(ir::Stmt s, ir::LocId loc = {}, Level flow = Level::Lane);
-  ir::LocalId local(ir::Local::Kind kind, std::string_view name, ir::Type type, Level level);
-  // Another local of the same kind; of a parameter a `let`.
-  ir::LocalId copy_of(ir::LocalId id);
-
-  ir::ExprId ref(ir::LocalId id);
-  ir::ExprId number(uint64_t value, ir::Type type = ir::Type::U32);
-  ir::ExprId boolean(bool value);
-  ir::ExprId binary(ir::BinaryOp op, ir::ExprId left, ir::ExprId right);
-  ir::ExprId negate(ir::ExprId condition);  // !condition
-  ir::ExprId cast(ir::Type type, ir::ExprId operand);
-  ir::ExprId bits(ir::ExprId value);  // of a 32- or 64-bit value as u32 or u64
-  ir::ExprId from_bits(ir::ExprId bits, ir::Type type);
-  // Values as 32-bit words: one or two of them.
-  ir::ExprId word_of(ir::ExprId value, uint32_t word);
-  ir::ExprId from_words(const std::function<ir::ExprId(uint32_t)>& word, ir::Type type);
-  ir::ExprId builtin(ir::Builtin builtin, uint32_t axis = 0);
-  ir::ExprId length(ir::Memory memory);
-  ir::ExprId load(ir::Memory memory, ir::ExprId index, bool proved = false);
-  ir::ExprId zero(ir::Type type);
-  // Where a loop over next .. end goes from `next`, which is before the end.
-  ir::ExprId step(ir::LocalId next, ir::LocalId end, uint64_t step);
-  // The number of this lane in the grid or in its workgroup, of its workgroup, of all lanes.
-  ir::ExprId lane_id();
-  ir::ExprId lane_in_group();
-  ir::ExprId group_id();
-  ir::ExprId group_count();
-  ir::ExprId lane_count();
-  [[nodiscard]] uint32_t lanes_per_group() const {
-    return c.workgroup[0] * c.workgroup[1] * c.workgroup[2];
-  }
-
-  ir::StmtId let(ir::LocalId local, ir::ExprId value);
-  ir::StmtId assign(ir::LocalId local, ir::ExprId value);
-  ir::StmtId store(ir::Memory memory, ir::ExprId index, ir::ExprId value);
-  ir::StmtId atomic(ir::AtomicOp op, ir::Memory memory, ir::ExprId index, ir::ExprId value);
-  ir::StmtId when(ir::ExprId condition, const StmtList& then, const StmtList& otherwise = {});
-  ir::StmtId barrier(ir::Scope scope);
-  // `for` all elements of a private array.
-  ir::StmtId over_array(ir::LocalId array, const std::function<StmtList(ir::LocalId)>& each);
-  ir::Block block(const StmtList& items) { return p.add_block(items); }
-  // A new immutable local that holds the value; the statement goes to `out`.
-  ir::LocalId capture(ir::ExprId value, std::string_view name, Level level, StmtList& out);
 
   [[nodiscard]] ir::Type type_of(ir::ExprId id) const { return *c.expr_types[id.index()]; }
   [[nodiscard]] ir::Type type_of(ir::LocalId id) const { return *c.local_types[id.index()]; }
@@ -130,11 +84,63 @@ class Draft : public DraftData {
     return memory.kind == ir::Memory::Kind::Buffer &&
            p[memory.buffer()].kind == ir::BufferKind::Shared;
   }
+  [[nodiscard]] uint32_t lanes_per_group() const {
+    return c.workgroup[0] * c.workgroup[1] * c.workgroup[2];
+  }
+  // In the order of for_each_operand.
+  [[nodiscard]] std::vector<ir::ExprId> operands(ir::ExprId id) const;
+  [[nodiscard]] std::vector<ir::ExprId> operands(ir::StmtId id) const;
+  [[nodiscard]] bool ends_lane(ir::StmtId id) const;
+  [[nodiscard]] uint16_t source_tag(uint16_t tag) const {
+    const auto it = source_tags.find(tag);
+    return it == source_tags.end() ? tag : it->second;
+  }
+  // A snapshot of a buffer, to be added.
+  [[nodiscard]] Hidden snapshot_of(ir::BufferId buffer) const;
+
+ private:
+  [[nodiscard]] Level result_level(ir::FnId id) const;
+
+  // By buffer parameter, while the level of a call is found: what it stands for.
+  mutable std::map<uint32_t, Level> bound_;
+};
+
+// Adds nodes, with their facts.
+class Draft : public DraftFacts {
+ public:
+  explicit Draft(const check::CheckedProgram& checked);
+
+  ir::ExprId expr(ir::Expr e, ir::Type type, ir::LocId loc = {});
+  ir::ExprId call_expr(ir::Expr e, std::optional<ir::Type> type, ir::LocId loc);
+  ir::StmtId stmt(ir::Stmt s, ir::LocId loc = {}, Level flow = Level::Lane);
+  ir::LocalId local(ir::Local::Kind kind, std::string_view name, ir::Type type, Level level);
+  // Another local of the same kind; of a parameter a `let`.
+  ir::LocalId copy_of(ir::LocalId id);
+
+  ir::ExprId ref(ir::LocalId id);
+  ir::ExprId number(uint64_t value, ir::Type type = ir::Type::U32);
+  ir::ExprId boolean(bool value);
+  ir::ExprId zero(ir::Type type);
+  ir::ExprId binary(ir::BinaryOp op, ir::ExprId left, ir::ExprId right);
+  ir::ExprId negate(ir::ExprId condition);  // !condition
+  ir::ExprId cast(ir::Type type, ir::ExprId operand);
+  ir::ExprId builtin(ir::Builtin builtin, uint32_t axis = 0);
+  ir::ExprId length(ir::Memory memory);
+  ir::ExprId load(ir::Memory memory, ir::ExprId index, bool proved = false);
+
+  ir::StmtId let(ir::LocalId local, ir::ExprId value);
+  ir::StmtId assign(ir::LocalId local, ir::ExprId value);
+  ir::StmtId store(ir::Memory memory, ir::ExprId index, ir::ExprId value);
+  ir::StmtId atomic(ir::AtomicOp op, ir::Memory memory, ir::ExprId index, ir::ExprId value);
+  ir::StmtId when(ir::ExprId condition, const StmtList& then, const StmtList& otherwise = {});
+  ir::StmtId barrier(ir::Scope scope);
+  ir::Block block(const StmtList& items) { return p.add_block(items); }
+  // A new immutable local that holds the value; the statement goes to `out`.
+  ir::LocalId capture(ir::ExprId value, std::string_view name, Level level, StmtList& out);
+
   // A copy with other operands, in the order of for_each_operand.
   ir::ExprId with_operands(ir::ExprId id, const std::vector<ir::ExprId>& operands);
   ir::StmtId with_operands(ir::StmtId id, const std::vector<ir::ExprId>& operands);
-  std::vector<ir::ExprId> operands(ir::ExprId id) const;
-  std::vector<ir::ExprId> operands(ir::StmtId id) const;
   // The same statement with other blocks.
   ir::StmtId with_blocks(ir::StmtId id, const std::vector<StmtList>& blocks);
   // The same with what `make` makes of each block; itself, if it has none.
@@ -148,35 +154,39 @@ class Draft : public DraftData {
   // A deep copy: expressions are trees, so using one twice needs a second one.
   ir::ExprId clone(ir::ExprId id);
 
-  // ---- hidden buffers
   // One row of `hidden` and its buffer; with two halves the second one is `out_half`.
   ir::BufferId add_hidden(Hidden hidden, ir::BufferKind kind = ir::BufferKind::InOut);
-  // A snapshot of a buffer, to be added.
-  [[nodiscard]] Hidden snapshot_of(ir::BufferId buffer) const;
-
-  [[nodiscard]] bool ends_lane(ir::StmtId id) const;
-  [[nodiscard]] uint16_t source_tag(uint16_t tag) const {
-    const auto it = source_tags.find(tag);
-    return it == source_tags.end() ? tag : it->second;
-  }
   uint16_t fresh_tag();
-
   std::string fresh_name(std::string_view wish);
 
  private:
   void keep_facts(ir::StmtId from, ir::StmtId to);
-  [[nodiscard]] Level result_level(ir::FnId id) const;
 
   // Names and tags that are taken.
-  struct Taken {
-    std::unordered_set<std::string> names;
-    std::unordered_map<std::string, uint32_t> next_suffix;
-    std::unordered_set<uint16_t> tags;
-  };
-  Taken taken_;
-  // By buffer parameter, while the level of a call is found: what it stands for.
-  mutable std::map<uint32_t, Level> bound_;
+  std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, uint32_t> next_suffix_;
+  std::unordered_set<uint16_t> tags_;
 };
+
+// ---- expressions and statements of several nodes
+
+ir::ExprId as_bits(Draft& d, ir::ExprId value);  // of a 32- or 64-bit value as u32 or u64
+ir::ExprId from_bits(Draft& d, ir::ExprId bits, ir::Type type);
+// Values as 32-bit words: one or two of them.
+uint32_t words_of(ir::Type type);
+ir::ExprId word_of(Draft& d, ir::ExprId value, uint32_t word);
+ir::ExprId from_words(Draft& d, const std::function<ir::ExprId(uint32_t)>& word, ir::Type type);
+// Where a loop over next .. end goes from `next`, which is before the end.
+ir::ExprId advanced(Draft& d, ir::LocalId next, ir::LocalId end, uint64_t step);
+// The number of this lane in the grid or in its workgroup, of its workgroup, of all lanes.
+ir::ExprId lane_id(Draft& d);
+ir::ExprId lane_in_group(Draft& d);
+ir::ExprId group_id(Draft& d);
+ir::ExprId group_count(Draft& d);
+ir::ExprId lane_count(Draft& d);
+// `for` all elements of a private array.
+ir::StmtId over_array(Draft& d, ir::LocalId array,
+                      const std::function<StmtList(ir::LocalId)>& each);
 
 // Everything below a statement or expression, itself included.
 template <class Visit>
@@ -209,8 +219,6 @@ bool any_stmt_below(const ir::Program& p, ir::StmtId id, auto&& what) {
   for_each_stmt(p, id, [&](ir::StmtId s) { found = found || what(s); });
   return found;
 }
-
-uint32_t words_of(ir::Type type);
 
 // True if the value cannot change while other statements run in between: no memory that anyone
 // writes, no effect.

@@ -63,7 +63,7 @@ class TreePrinter {
   }
   [[nodiscard]] bool lives(uint32_t local) const {
     bool found = false;
-    for (const Piece& piece : tree_.pieces) found = found || piece.live_out.contains(local);
+    for (const RawSegment& raw : tree_.segments) found = found || raw.live_out.contains(local);
     return found;
   }
   [[nodiscard]] std::string names(const LiveSet& set) const {
@@ -76,22 +76,22 @@ class TreePrinter {
   }
   [[nodiscard]] std::string name(LocalId id) const { return d_.p[id].name; }
 
-  void piece(uint32_t number, size_t depth) {
-    const Piece& x = tree_.pieces[number];
+  void segment(uint32_t number, size_t depth) {
+    const RawSegment& x = tree_.segments[number];
     line(depth,
-         fmt::format("piece {}{}{}{}", number, x.ends_phase ? ", ends a phase" : "",
+         fmt::format("segment {}{}{}{}", number, x.ends_phase ? ", ends a phase" : "",
                      x.ended_out ? ", lanes may be gone" : "",
                      x.open.empty() ? "" : fmt::format(", open {}", fmt::join(x.open, " "))));
     const bool analysed = !(x.live_in == LiveSet());
     if (analysed && !x.items.empty()) line(depth, "  in:" + names(x.live_in));
     StmtList items;
-    for (const Piece::Item& item : x.items) items.push_back(item.stmt);
+    for (const RawSegment::Item& item : x.items) items.push_back(item.stmt);
     out_ += indented(dump_statements(d_.p, items, print_), depth * 2 + 2);
     if (!analysed) return;
     if (!x.items.empty()) line(depth, "  out:" + names(x.live_out));
     shared(x, depth);
   }
-  void shared(const Piece& x, size_t depth) {
+  void shared(const RawSegment& x, size_t depth) {
     std::string restore;
     std::string save;
     const auto locals = static_cast<uint32_t>(d_.p.locals.size());
@@ -108,7 +108,7 @@ class TreePrinter {
   void nodes(const Nodes& list, size_t depth) {
     for (const Node& n : list)
       match(
-          n.node, [&](const PieceNode& x) { piece(x.piece, depth); },
+          n.node, [&](const SegmentNode& x) { segment(x.segment, depth); },
           [&](const BranchNode& x) {
             line(depth, "branch " + name(x.word));
             nodes(x.then_nodes, depth + 1);
@@ -228,7 +228,7 @@ class PlanPrinter {
     if (s.workgroups_per_block != 0)
       notes += fmt::format(", {} workgroups side by side", s.workgroups_per_block);
     if (s.unrolled_iterations != 0)
-      notes += fmt::format(", at most {} turns", s.unrolled_iterations);
+      notes += fmt::format(", at most {} iterations", s.unrolled_iterations);
     line(0, fmt::format("segment {}{}", number, notes));
     for (const SharedUse& use : s.shared)
       line(0, fmt::format("  {}{}{} {}", use.restore ? "restore" : "",

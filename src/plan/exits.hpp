@@ -15,7 +15,7 @@ class ExitRewriter {
   explicit ExitRewriter(Draft& d) : d_(d) {}
   virtual ~ExitRewriter() = default;
 
-  // `tail`: nothing follows the list, so the flag need not be asked (it is still set).
+  // `tail`: nothing follows the list, so the flag need not be read (it is still set).
   StmtList rewrite(std::span<const ir::StmtId> given, bool tail, bool in_loop);
 
  protected:

@@ -178,7 +178,7 @@ void Extractor::declare() {
       b.kind = BufferKind::Shared;
       facts.role = check::Role::Shared;
     } else {
-      // `in` says that nobody writes it while this runs, and lets loads of it be uniform.
+      // `in` says that nothing writes it while this runs, and lets loads of it be uniform.
       b.kind = uses_[i].written                   ? BufferKind::InOut
                : from.kind == BufferKind::Uniform ? BufferKind::Uniform
                                                   : BufferKind::In;

@@ -257,8 +257,8 @@ class Tracker : private Hoister {
     const ExprId value = hoist(store->value, out);
     const StmtId plain = d_.with_operands(id, {d_.ref(index), value});
     out.push_back(plain);
-    const ExprId changed = d_.binary(BinaryOp::Ne, d_.bits(d_.load(store->memory, d_.ref(index))),
-                                     d_.bits(d_.ref(old)));
+    const ExprId changed = d_.binary(
+        BinaryOp::Ne, as_bits(d_, d_.load(store->memory, d_.ref(index))), as_bits(d_, d_.ref(old)));
     mark_changed(changed, marks(store->memory, FixpointMode::TrackedStore), out);
   }
 

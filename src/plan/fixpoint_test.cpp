@@ -136,8 +136,8 @@ TEST(TrackWrites, OutOfBounds) {
   })"));
 }
 
-TEST(TrackWrites, NestedFixpointsAreBothTold) {
-  expect_golden("TrackWrites.NestedFixpointsAreBothTold", tracked(R"(program p {
+TEST(TrackWrites, NestedFixpointsAreBothMarked) {
+  expect_golden("TrackWrites.NestedFixpointsAreBothMarked", tracked(R"(program p {
     workgroup 4; inout d : u32[4]; inout e : u32[4];
     fixpoint max 9 over (d, e) {
       fixpoint max 3 over (d) { atomic_max(d[0], 2); atomic_max(e[0], 2); }

@@ -12,21 +12,21 @@ namespace vyre::plan {
 
 using namespace ir;
 
-bool asks_fixpoint(const Draft& d, const CutPoints& cuts, ExprId e) {
+bool reads_fixpoint_result(const Draft& d, const CutPoints& cuts, ExprId e) {
   const auto* b = std::get_if<BuiltinRef>(&d.p[e]);
   return cuts.scope == Scope::Grid && b != nullptr && is_call(b->builtin);
 }
 
-bool saves(const Tree& tree, const Piece& piece, BufferId shared) {
+bool saves(const Tree& tree, const RawSegment& raw, BufferId shared) {
   const uint32_t n = tree.number_of(shared);
-  return piece.maybe_out.contains(n) && piece.live_out.contains(n);
+  return raw.maybe_out.contains(n) && raw.live_out.contains(n);
 }
 
-bool restores(const Tree& tree, const Piece& piece, BufferId shared) {
+bool restores(const Tree& tree, const RawSegment& raw, BufferId shared) {
   const uint32_t n = tree.number_of(shared);
-  return piece.maybe_in.contains(n) &&
-         (piece.live_in.contains(n) ||
-          (piece.live_out.contains(n) && !mutated(Mutation::SharedDeadAtReturn)));
+  return raw.maybe_in.contains(n) &&
+         (raw.live_in.contains(n) ||
+          (raw.live_out.contains(n) && !mutated(Mutation::SharedDeadAtReturn)));
 }
 
 namespace {
@@ -50,7 +50,7 @@ class Declarer {
   void number_resumes(const Nodes& nodes) {
     for (const Node& n : nodes)
       match(
-          n.node, [](const PieceNode&) {},
+          n.node, [](const SegmentNode&) {},
           [&](const BranchNode& x) {
             number_resumes(x.then_nodes);
             number_resumes(x.else_nodes);
@@ -112,19 +112,19 @@ class Declarer {
     if (l_.tree.ends_lanes || l_.options.checked)
       l_.hidden.mask = hide(Kind::Mask, "mask", Type::U32, Extent::PerLane);
     bool traps = false;
-    bool asks = false;
-    for (const Piece& piece : l_.tree.pieces)
-      for (const Piece::Item& item : piece.items) {
+    bool reads_result = false;
+    for (const RawSegment& raw : l_.tree.segments)
+      for (const RawSegment::Item& item : raw.items) {
         traps |= any_stmt_below(l_.d.p, item.stmt,
                                 [&](StmtId s) { return std::holds_alternative<Trap>(l_.d.p[s]); });
-        asks |= any_expr_below(l_.d.p, item.stmt,
-                               [&](ExprId e) { return asks_fixpoint(l_.d, l_.cuts, e); });
+        reads_result |= any_expr_below(
+            l_.d.p, item.stmt, [&](ExprId e) { return reads_fixpoint_result(l_.d, l_.cuts, e); });
       }
     if (traps) {
       l_.hidden.report_value = hide(Kind::ReportValue, "trap_value", Type::U32, Extent::PerLane);
       l_.hidden.report_site = hide(Kind::ReportSite, "trap_site", Type::U32, Extent::PerLane);
     }
-    if (l_.cuts.scope == Scope::Grid && (asks || !l_.d.fixpoints.empty()))
+    if (l_.cuts.scope == Scope::Grid && (reads_result || !l_.d.fixpoints.empty()))
       l_.hidden.fixpoint = hide(Kind::Fixpoint, "fixpoint_result", Type::U32, Extent::Once, 2,
                                 false, l_.cuts.native ? BufferKind::InOut : BufferKind::In);
   }
@@ -133,8 +133,9 @@ class Declarer {
   void declare_shared() {
     for (uint32_t i = 0; i < l_.d.c.buffers.size(); ++i) {
       if (l_.d.p.buffers[i].kind != BufferKind::Shared) continue;
-      const bool saved = std::ranges::any_of(
-          l_.tree.pieces, [&](const Piece& piece) { return saves(l_.tree, piece, BufferId{i}); });
+      const bool saved = std::ranges::any_of(l_.tree.segments, [&](const RawSegment& raw) {
+        return saves(l_.tree, raw, BufferId{i});
+      });
       if (!saved) continue;
       Hidden hidden;
       hidden.kind = Hidden::Kind::Shared;
@@ -160,11 +161,11 @@ class StepMaker {
     for (const Node& n : nodes)
       match(
           n.node,
-          [&](const PieceNode& x) {
-            const Piece& piece = l_.tree.pieces[x.piece];
-            if (!piece.items.empty())
-              out.push_back({LaunchStep{l_.segment_of[x.piece]}});
-            else if (piece.ends_phase)
+          [&](const SegmentNode& x) {
+            const RawSegment& raw = l_.tree.segments[x.segment];
+            if (!raw.items.empty())
+              out.push_back({LaunchStep{l_.segment_of[x.segment]}});
+            else if (raw.ends_phase)
               out.push_back({PhaseStep{}});
           },
           [&](const BranchNode& x) {

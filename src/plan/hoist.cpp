@@ -88,7 +88,7 @@ void Hoister::hoist_statement(StmtId id, StmtList& out) {
     return;
   }
   if (const auto* eval = std::get_if<Eval>(&s); eval != nullptr && chosen(eval->value)) {
-    // Nothing asks for its value.
+    // Nothing reads its value.
     take(d_.with_operands(eval->value, hoist_in_order(d_.operands(eval->value), out)), out);
     return;
   }

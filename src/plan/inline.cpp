@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of functions in which lanes meet or end are replaced by the body of the function; the cut
-// then sees every barrier in the one body of the program.
+// Calls of functions in which lanes synchronise or end are replaced by the body of the function;
+// the cut then sees every barrier in the one body of the program.
 #include <algorithm>
 #include <map>
 
@@ -115,7 +115,7 @@ class Inliner : private Hoister {
     const auto touch = [&](const MemoryUse& use) {
       yes |= effects_ && (use.atomic || (writes(use.access) && is_outer(use.memory)));
     };
-    const auto look = [&](ExprId id) {
+    const auto visit = [&](ExprId id) {
       const Expr& e = d_.p[id];
       if (const auto* builtin = std::get_if<BuiltinRef>(&e))
         yes |= ids_ || is_call(builtin->builtin);
@@ -131,7 +131,7 @@ class Inliner : private Hoister {
         yes |= synchronises(row.synchronises) || row.exit == Exit::Trap;
         for_each_memory(d_.p, d_.p[s], touch);
       });
-      for_each_expr_below(d_.p, id, look);
+      for_each_expr_below(d_.p, id, visit);
     }
     need = yes ? Need::Yes : Need::No;
     return yes;

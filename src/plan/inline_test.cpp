@@ -130,7 +130,7 @@ TEST(Inline, CallsInsideFunctions) {
   })"));
 }
 
-// With effects: what writes memory of others or asks the subgroup is taken in, too.
+// With effects: what writes memory of others or uses the subgroup is inlined, too.
 TEST(Inline, Effects) {
   constexpr std::string_view kSource = R"(program p {
     workgroup 4; inout a : u32[]; inout d : u32[];

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/fold.hpp"
+#include "plan/persistent/analyse.hpp"
 #include "plan/printed_test.hpp"
 
 namespace vyre::plan {
@@ -82,13 +82,13 @@ TEST(Kinds, LevelAndStability) {
   }
 }
 
-// Decides for Folder::is_uniform and Folder::reads_once.
+// Decides for is_uniform() and reads_once() of persistent kernels.
 TEST(Kinds, SameInAllVirtualWorkgroups) {
   Draft d = draft_of(kSource);
   const auto ids = add_kinds(d, std::make_index_sequence<std::variant_size_v<Expr>>());
   for (size_t i = 0; i < ids.size(); ++i) {
     const auto same = [&](bool named) {
-      return is_same_in_workgroups(
+      return persistent::is_same_in_workgroups(
           d.p, d.p[ids[i]], [&](LocalId) { return named; }, [&](Memory) { return named; },
           [&] { return named; });
     };
@@ -103,7 +103,7 @@ TEST(Kinds, BuiltinsInVirtualWorkgroups) {
   for (int i = 0; i < kBuiltinCount; ++i) {
     const auto builtin = static_cast<Builtin>(i);
     const auto yes = [](auto...) { return true; };
-    EXPECT_EQ(is_same_in_workgroups(p, BuiltinRef{builtin, 0}, yes, yes, yes),
+    EXPECT_EQ(persistent::is_same_in_workgroups(p, BuiltinRef{builtin, 0}, yes, yes, yes),
               builtin == Builtin::NumWorkgroups || builtin == Builtin::WorkgroupSize)
         << name_of(builtin);
   }

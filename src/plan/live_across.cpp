@@ -58,45 +58,45 @@ std::string obstacle(const Draft& d, const Tree& tree, ExprId value) {
 
 }  // namespace
 
-std::vector<LiveAcross> describe_live_across(const Draft& d, const Tree& tree, const Piece& piece,
-                                             const Storage& storage, bool swaps_frame,
-                                             bool swaps_group_frame) {
+std::vector<LiveAcross> describe_live_across(const Draft& d, const Tree& tree,
+                                             const RawSegment& raw, const Storage& storage,
+                                             bool swaps_frame, bool swaps_group_frame) {
   std::vector<LiveAcross> list;
-  piece.live_out.for_each([&](uint32_t i) {
+  raw.live_out.for_each([&](uint32_t i) {
     if (i >= tree.recomputed.size()) return;
     const LocalId local{i};
-    LiveAcross crossing;
-    crossing.name = d.p[local].name;
-    crossing.type = d.type_of(local);
-    crossing.elements = d.c.array_counts[i];
-    crossing.level = d.level_of(local);
-    crossing.declared = d.p.position_of(local);
+    LiveAcross live;
+    live.name = d.p[local].name;
+    live.type = d.type_of(local);
+    live.elements = d.c.array_counts[i];
+    live.level = d.level_of(local);
+    live.declared = d.p.position_of(local);
     if (tree.recomputed[i]) {
-      crossing.how = LiveAcross::How::Recomputed;
-      crossing.why = "a function of ids, literals and buffers that nobody writes";
-      list.push_back(std::move(crossing));
+      live.how = LiveAcross::How::Recomputed;
+      live.why = "a function of ids, literals and buffers that nobody writes";
+      list.push_back(std::move(live));
       return;
     }
-    bool written = piece.defined.contains(i);
+    bool written = raw.defined.contains(i);
     if (const auto slot = storage.slot.find(i); slot != storage.slot.end()) {
-      crossing.where = fmt::format("slot {}", slot->second);
+      live.where = fmt::format("slot {}", slot->second);
     } else if (const auto word = storage.frame.find(i); word != storage.frame.end()) {
-      crossing.where = fmt::format("frame word {}", word->second);
+      live.where = fmt::format("frame word {}", word->second);
       written = swaps_frame;
     } else {
-      crossing.where = fmt::format("workgroup frame {}", storage.group_frame.at(i));
+      live.where = fmt::format("workgroup frame {}", storage.group_frame.at(i));
       written = swaps_group_frame;
     }
-    crossing.how = written ? LiveAcross::How::Saved : LiveAcross::How::Kept;
+    live.how = written ? LiveAcross::How::Saved : LiveAcross::How::Kept;
     if (tree.words.contains(i))
-      crossing.why = "the plan decides on it";
-    else if (crossing.elements != 0)
-      crossing.why = "a private array";
+      live.why = "the plan decides on it";
+    else if (live.elements != 0)
+      live.why = "a private array";
     else if (tree.values[i].valid())
-      crossing.why = obstacle(d, tree, tree.values[i]);
+      live.why = obstacle(d, tree, tree.values[i]);
     else
-      crossing.why = "a variable";
-    list.push_back(std::move(crossing));
+      live.why = "a variable";
+    list.push_back(std::move(live));
   });
   return list;
 }

@@ -149,13 +149,13 @@ constexpr auto kOfProgram = std::to_array<ProgramPass>({
      invariant::normal_form},
 });
 
-// ---- passes over the tree of pieces
+// ---- passes over the tree of segments
 
 constexpr auto kOfTree = std::to_array<ProgramPass>({
     {{"cut", "what stands between two cuts becomes a segment"},
      kAll,
      cut_program,
-     invariant::pieces_without_cuts},
+     invariant::segments_without_cuts},
     {{"find-live-values", "only what is read after a cut has to outlive it"},
      kAll,
      [](Lowering l) {
@@ -256,12 +256,12 @@ Lowering run_passes(std::span<const ProgramPass> list, Lowering l, const Observe
 Lowering run_segment_passes(Lowering l, const Observer& observer) {
   if (l.refusal) return l;
   SegmentMaker maker(l);
-  for (const Piece& piece : l.tree.pieces) {
+  for (const RawSegment& raw : l.tree.segments) {
     const auto number = static_cast<uint32_t>(l.plan.segments.size());
     l.segment_of.push_back(number);
-    if (piece.items.empty()) continue;
+    if (raw.items.empty()) continue;
     SegmentBody segment;
-    segment.piece = &piece;
+    segment.raw = &raw;
     for (const SegmentPass& pass : kOfSegments) {
       if (!pass.targets.contains(l.target)) continue;
       segment = (maker.*pass.run)(std::move(segment));
@@ -329,7 +329,7 @@ std::expected<Plan, Refused> lower(const check::CheckedProgram& checked, const P
   l = run_passes(kOfPlan, std::move(l), observer);
   if (l.refusal)
     return std::unexpected(Refused{
-        *l.refusal, l.plan.segments.empty() ? l.tree.pieces.size() : l.plan.segments.size()});
+        *l.refusal, l.plan.segments.empty() ? l.tree.segments.size() : l.plan.segments.size()});
   return std::move(l.plan);
 }
 

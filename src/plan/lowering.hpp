@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "plan/edges.hpp"
-#include "plan/native.hpp"
+#include "plan/native/native.hpp"
+#include "plan/spill.hpp"
 
 namespace vyre::plan {
 
@@ -42,7 +42,7 @@ struct Lowering {
   std::optional<Storage> storage;
   HiddenBuffers hidden;
   std::map<uint16_t, uint32_t> resumes;  // by tag: row of Plan::resumes
-  std::vector<uint32_t> segment_of;      // by piece
+  std::vector<uint32_t> segment_of;      // by segment
   Plan plan;
   std::optional<Refusal> refusal;  // no pass runs after one that refuses
 };

@@ -32,9 +32,9 @@ namespace vyre::plan {
   /* native route */                                                                              \
   X(NativeNoVote) X(NativeNoResync) X(NativeGuardUniform) X(NativeWalkEveryLoop)                  \
   X(NativeNoGridResync) X(NativeStopAtInternal) X(NativeSnapshotOnce) X(NativeEndedSubgroup)      \
-  /* several workgroups in a block */                                                             \
-  X(FoldUniformInPlace) X(FoldNotSaved) X(FoldNeededInTripOnly) X(FoldTurnsTooMany)               \
-  X(FoldJoinedTooOften) X(FoldLaneZeroNever)
+  /* persistent kernels */                                                                        \
+  X(PersistentUniformInPlace) X(PersistentNotSaved) X(PersistentLiveInLoopOnly)                   \
+  X(PersistentTooManyIterations) X(PersistentRotatedTooOften) X(PersistentLaneZeroNever)
 // clang-format on
 
 enum class Mutation : uint8_t {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of the native route, printed: barriers stay, lanes that ended walk along.
+// Plans of the native route, printed: barriers stay, inactive lanes execute uniform code.
 #include <gtest/gtest.h>
 
 #include "plan/printed_test.hpp"
@@ -41,8 +41,8 @@ TEST(Native, UnmatchedTrap) {
                 native("if a[gid.x] == 3 { trap(9, 7); } barrier grid; a[gid.x] = 1;"));
 }
 
-// A loop that lanes may leave for good asks in each trip whether anyone is left, unless a barrier
-// of every trip tells.
+// In a loop that lanes may leave for good, each iteration votes whether a lane is active, unless a
+// barrier of every iteration does so.
 TEST(Native, Vote) {
   expect_golden("Native.Vote", native(R"(
     while true {

@@ -55,7 +55,7 @@ class Normaliser : private Hoister {
   // The flags of the nearest loop with a cut inside; its own breaks and continues set them.
   struct Flags {
     LocalId left;   // a break happened
-    LocalId skips;  // the rest of this trip is left out
+    LocalId skips;  // the rest of this iteration is left out
   };
 
   [[nodiscard]] bool chosen(ExprId id) const override {
@@ -199,7 +199,7 @@ class Normaliser : private Hoister {
     hoist_statement(id, out);
   }
 
-  // `condition` computes whether there is another trip and ends with its local.
+  // `condition` computes whether there is another iteration and ends with its local.
   void loop(StmtList condition, ExprId go_on, const StmtList& body, LocId loc, StmtList& out) {
     const LocalId word = d_.capture(go_on, "again", level_, condition);
     Draft::LoopForm form{static_cast<uint32_t>(condition.size()), word};
@@ -266,7 +266,7 @@ class Normaliser : private Hoister {
     body.push_back(d_.stmt(Let{s.variable, d_.ref(next)}, d_.p.loc(id), level_));
     const StmtList inner = list(given, jump ? &flags : nullptr);
     body.insert(body.end(), inner.begin(), inner.end());
-    StmtList advance = {d_.assign(next, d_.step(next, end, step))};
+    StmtList advance = {d_.assign(next, advanced(d_, next, end, step))};
     if (mutated(Mutation::ContinueSkipsStep) && jump)
       body.push_back(d_.when(d_.negate(d_.ref(flags.skips)), advance));
     else

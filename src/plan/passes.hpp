@@ -10,9 +10,9 @@
 namespace vyre::plan {
 
 // Promise: no function that is still called holds a barrier of workgroup or grid scope, a fixpoint,
-// a trap, a resume, a collective, an async copy, or asks for the result of a fixpoint; with
-// `effects`, none writes memory of others or uses subgroup operations either; with `ids`, none asks
-// where it runs.
+// a trap, a resume, a collective, an async copy, or a read of the result of a fixpoint; with
+// `effects`, none writes memory of others or uses subgroup operations either; with `ids`, none
+// reads the ids of its lane.
 struct Inlined {
   bool effects = false;
   bool ids = false;

@@ -29,13 +29,14 @@ std::string tracked(std::string_view source);
 std::string normalised(std::string_view source, ir::Scope scope = ir::Scope::Grid);
 
 // ---- the cut
-// The tree with its pieces: their statements, whether a phase ends, what lives at their edges.
+// The tree with its segments: their statements, whether a phase ends, what is live at their
+// boundaries.
 std::string tree_of(std::string_view source, ir::Scope scope = ir::Scope::Grid);
-// What lives across edges, with the place where it is kept.
+// What lives across boundaries, with the place where it is kept.
 std::string storage_of(std::string_view source, ir::Scope scope = ir::Scope::Grid);
 
 // ---- plans
-// The steps, hidden memory, and every segment with what the host does at its edges.
+// The steps, hidden memory, and every segment with what the host does at its boundaries.
 std::string print_plan(const Plan& plan, const ir::Program& source);
 std::string planned(std::string_view source, const PlanOptions& options = {});
 std::string workgroup_phases(std::string_view source);

@@ -9,6 +9,7 @@
 #include "plan/extract.hpp"
 #include "plan/live_across.hpp"
 #include "plan/mutation.hpp"
+#include "plan/persistent/emit.hpp"
 #include "vyre/ir/semantics.hpp"
 
 namespace vyre::plan {
@@ -42,35 +43,35 @@ SegmentMaker::SegmentMaker(Lowering& l)
       options_(l.options),
       h_(l.hidden),
       plan_(l.plan),
-      edges_(l.d, l.tree, l.cuts, l.options, *l.storage, l.hidden) {}
+      spiller_(l.d, l.tree, l.cuts, l.options, *l.storage, l.hidden) {}
 
 // ---- the passes
 
 SegmentBody SegmentMaker::save_and_restore(SegmentBody s) {
-  const Piece& piece = *s.piece;
-  piece_ = s.piece;
-  edges_.begin(piece);
+  const RawSegment& raw = *s.raw;
+  raw_ = s.raw;
+  spiller_.begin(raw);
   // Lanes of a dead workgroup wait for what its other half would lose.
-  if (edges_.swaps_group_frame() && !piece.open.empty() && !mutated(Mutation::GroupFrameNotCarried))
-    edges_.carry_group_frame(s.carried);
+  if (spiller_.swaps_group_frame() && !raw.open.empty() && !mutated(Mutation::GroupFrameNotCarried))
+    spiller_.carry_group_frame(s.carried);
   if (cuts_.native) begin_native(s.prologue);
-  if (piece.ended_in && !cuts_.native && !mutated(Mutation::SkipEndedMask))
+  if (raw.ended_in && !cuts_.native && !mutated(Mutation::SkipEndedMask))
     s.prologue.push_back(
-        d_.when(d_.binary(BinaryOp::Ne, d_.load(Memory::of(h_.mask), edges_.lane(), true),
+        d_.when(d_.binary(BinaryOp::Ne, d_.load(Memory::of(h_.mask), spiller_.lane(), true),
                           d_.number(kLive)),
                 {d_.stmt(Return{})}));
   if (options_.checked)
-    s.prologue.push_back(d_.store(Memory::of(h_.mask), edges_.lane(), d_.number(kEnded)));
-  edges_.restore(s.prologue);
-  if (mutated(Mutation::SaveBeforeBody)) edges_.save(piece.live_out, s.prologue);
+    s.prologue.push_back(d_.store(Memory::of(h_.mask), spiller_.lane(), d_.number(kEnded)));
+  spiller_.restore(s.prologue);
+  if (mutated(Mutation::SaveBeforeBody)) spiller_.save(raw.live_out, s.prologue);
 
   s.body = wrap_regions();
-  if (!mutated(Mutation::SaveBeforeBody)) edges_.save(piece.live_out, s.epilogue);
-  if (piece.ended_out)
+  if (!mutated(Mutation::SaveBeforeBody)) spiller_.save(raw.live_out, s.epilogue);
+  if (raw.ended_out)
     s.epilogue.push_back(d_.atomic(AtomicOp::Store, Memory::of(h_.control),
                                    d_.number(ControlWords::kLive), d_.number(1)));
   if (options_.checked)
-    s.epilogue.push_back(d_.store(Memory::of(h_.mask), edges_.lane(), d_.number(kLive)));
+    s.epilogue.push_back(d_.store(Memory::of(h_.mask), spiller_.lane(), d_.number(kLive)));
   return s;
 }
 
@@ -86,7 +87,7 @@ SegmentBody SegmentMaker::lower_ended_lanes(SegmentBody s) {
 }
 
 SegmentBody SegmentMaker::number_lanes(SegmentBody s) {
-  StmtList all = edges_.ids();
+  StmtList all = spiller_.ids();
   append(all, s.all());
   for (StmtList* part : {&s.carried, &s.prologue, &s.epilogue}) part->clear();
   s.body = std::move(all);
@@ -94,26 +95,37 @@ SegmentBody SegmentMaker::number_lanes(SegmentBody s) {
 }
 
 SegmentBody SegmentMaker::make_persistent(SegmentBody s) {
-  if (!Folder::has_barrier(d_, s.body)) return s;
-  fold_memory_.meeting = l_.native->meeting;
-  fold_memory_.control = h_.control;
-  Folder folder(d_, fold_memory_, edges_.lane_local(), s.live, options_);
+  if (!persistent::has_grid_barrier(d_, s.body)) return s;
   // What launches hand over of shared memory, blocks have no room for.
-  if (!h_.shared.empty() || !folder.accepts(s.body)) {
+  std::optional<persistent::Analysis> analysis;
+  if (h_.shared.empty()) analysis = persistent::analyse(d_, s.body, s.live);
+  if (!analysis) {
     l_.refusal = Refusal::NotPersistent;
     return s;
   }
-  s.body = folder.run();
-  s.workgroups_per_block = folder.together();
-  s.unrolled_iterations = folder.written_turns();
+  kernel_memory_.votes = l_.native->votes;
+  kernel_memory_.control = h_.control;
+  const persistent::Placement placement =
+      persistent::place(d_, kernel_memory_, *analysis, options_.variant);
+  s.body = persistent::emit({.d = d_,
+                             .memory = kernel_memory_,
+                             .analysis = *analysis,
+                             .placement = placement,
+                             .lane = spiller_.lane_local(),
+                             .live = s.live,
+                             .interleave = options_.variant.interleave,
+                             .wide_index = options_.wide_index,
+                             .is_1d = options_.variant.is_1d});
+  s.workgroups_per_block = placement.workgroups_per_block;
+  s.unrolled_iterations = placement.unrolled_iterations;
   return s;
 }
 
 namespace {
 
 // Lines and regions of the statements.
-void note_source(const Draft& d, const Tree& tree, const Piece& piece, Segment& segment) {
-  for (const Piece::Item& item : piece.items) {
+void note_source(const Draft& d, const Tree& tree, const RawSegment& raw, Segment& segment) {
+  for (const RawSegment::Item& item : raw.items) {
     std::vector<std::string> names;
     for (uint32_t r = item.region; r != 0; r = tree.regions[r].outer)
       names.insert(names.begin(), tree.regions[r].name);
@@ -134,7 +146,7 @@ void note_source(const Draft& d, const Tree& tree, const Piece& piece, Segment& 
 }  // namespace
 
 SegmentBody SegmentMaker::extract(SegmentBody s) {
-  const Piece& piece = *s.piece;
+  const RawSegment& raw = *s.raw;
   Segment segment;
   segment.workgroups_per_block = s.workgroups_per_block;
   segment.unrolled_iterations = s.unrolled_iterations;
@@ -147,41 +159,41 @@ SegmentBody SegmentMaker::extract(SegmentBody s) {
   nodes_ += segment.program.program.exprs.size() + segment.program.program.stmts.size();
   segment.arguments = std::move(extracted.arguments);
   segment.live = extracted.live;
-  segment.swaps_frame = edges_.swaps_frame() && !mutated(Mutation::FrameInPlace);
-  segment.swaps_group_frame = edges_.swaps_group_frame() && !mutated(Mutation::GroupFrameInPlace);
-  segment.carries_group_frame = edges_.swaps_group_frame() && !piece.open.empty();
-  segment.reports_live = piece.ended_out && !mutated(Mutation::NoLiveWord);
-  segment.ends_phase = piece.ends_phase;
+  segment.swaps_frame = spiller_.swaps_frame() && !mutated(Mutation::FrameInPlace);
+  segment.swaps_group_frame = spiller_.swaps_group_frame() && !mutated(Mutation::GroupFrameInPlace);
+  segment.carries_group_frame = spiller_.swaps_group_frame() && !raw.open.empty();
+  segment.reports_live = raw.ended_out && !mutated(Mutation::NoLiveWord);
+  segment.ends_phase = raw.ends_phase;
   segment.barriers_inside = segment.program.has_grid_barrier;
-  segment.barrier = piece.barrier;
+  segment.barrier = raw.barrier;
   for (const auto& [buffer, hidden] : h_.shared) {
     SharedUse use;
     use.hidden = hidden;
-    use.restore = restores(tree_, piece, BufferId{buffer}) && !mutated(Mutation::NoSharedRestore);
-    use.save = saves(tree_, piece, BufferId{buffer}) && !mutated(Mutation::NoSharedSave);
+    use.restore = restores(tree_, raw, BufferId{buffer}) && !mutated(Mutation::NoSharedRestore);
+    use.save = saves(tree_, raw, BufferId{buffer}) && !mutated(Mutation::NoSharedSave);
     // A buffer that this segment does not touch keeps its area as it is.
     const auto mapped = extractor.buffer(BufferId{buffer});
     if (!mapped || (!use.restore && !use.save)) continue;
     use.buffer = *mapped;
     segment.shared.push_back(use);
   }
-  note_source(d_, tree_, piece, segment);
+  note_source(d_, tree_, raw, segment);
   // A worker reports nothing of its own workgroup.
   if (cuts_.scope == Scope::Grid)
-    segment.live_across = describe_live_across(d_, tree_, piece, *l_.storage, edges_.swaps_frame(),
-                                               edges_.swaps_group_frame());
+    segment.live_across = describe_live_across(d_, tree_, raw, *l_.storage, spiller_.swaps_frame(),
+                                               spiller_.swaps_group_frame());
   nodes_ += segment.live_across.size() * kNodesPerLiveAcross;
   plan_.segments.push_back(std::move(segment));
   if (nodes_ > kMostNodes) l_.refusal = Refusal::TooLarge;
   return s;
 }
 
-// ---- the statements of the piece
+// ---- the statements of the segment
 
 void SegmentMaker::begin_native(StmtList& prologue) {
-  native_.emplace(d_, *l_.native, h_.fixpoint, [this] { return edges_.lane(); });
-  native_->begin(prologue, piece_->ended_in || piece_->ended_out,
-                 piece_->ended_in ? d_.load(Memory::of(h_.mask), edges_.lane(), true) : ExprId{},
+  native_.emplace(d_, *l_.native, h_.fixpoint, [this] { return spiller_.lane(); });
+  native_->begin(prologue, raw_->ended_in || raw_->ended_out,
+                 raw_->ended_in ? d_.load(Memory::of(h_.mask), spiller_.lane(), true) : ExprId{},
                  h_.report_site.valid());
 }
 
@@ -192,8 +204,8 @@ StmtList SegmentMaker::wrap_regions() {
 // Items from `next` on that stand in this region or further in.
 StmtList SegmentMaker::wrap_region(uint32_t region, size_t& next) {
   StmtList out;
-  while (next < piece_->items.size()) {
-    const Piece::Item& item = piece_->items[next];
+  while (next < raw_->items.size()) {
+    const RawSegment::Item& item = raw_->items[next];
     uint32_t inner = item.region;
     while (inner != region && inner != 0 && tree_.regions[inner].outer != region)
       inner = tree_.regions[inner].outer;
@@ -210,8 +222,8 @@ StmtList SegmentMaker::wrap_region(uint32_t region, size_t& next) {
   return out;
 }
 
-bool SegmentMaker::asks_fixpoint(ExprId e) const {
-  return plan::asks_fixpoint(d_, cuts_, e);
+bool SegmentMaker::reads_fixpoint_result(ExprId e) const {
+  return plan::reads_fixpoint_result(d_, cuts_, e);
 }
 
 bool SegmentMaker::needs_rewriting(StmtId id) const {
@@ -220,16 +232,16 @@ bool SegmentMaker::needs_rewriting(StmtId id) const {
                           bool needed = properties_of(d_.p[s]).may_end_lane;
                           for_each_local(d_.p[s], [&](LocalId local, LocalAccess access) {
                             needed |=
-                                access == LocalAccess::Declare && edges_.declared_early(local);
+                                access == LocalAccess::Declare && spiller_.declared_early(local);
                           });
                           return needed;
                         }) ||
          any_expr_below(d_.p, id,
-                        [&](ExprId e) { return asks_fixpoint(e) || cuts_.is_cut(d_, e); });
+                        [&](ExprId e) { return reads_fixpoint_result(e) || cuts_.is_cut(d_, e); });
 }
 
 ExprId SegmentMaker::rewrite(ExprId id) {
-  if (asks_fixpoint(id)) {
+  if (reads_fixpoint_result(id)) {
     if (cuts_.native) return native_->fixpoint_result(std::get<BuiltinRef>(d_.p[id]).builtin);
     const bool passes = std::get<BuiltinRef>(d_.p[id]).builtin == Builtin::FixpointPasses;
     const ExprId word = d_.load(Memory::of(h_.fixpoint), d_.number(passes ? 0 : 1), true);
@@ -262,16 +274,17 @@ void SegmentMaker::rewrite(StmtId id, StmtList& out) {
   std::vector<ExprId> operands;
   for (const ExprId e : d_.operands(id)) operands.push_back(rewrite(e));
   if (const auto* array = std::get_if<DeclareArray>(&s);
-      array != nullptr && edges_.declared_early(array->local))
+      array != nullptr && spiller_.declared_early(array->local))
     return;
-  if (const auto* let = std::get_if<Let>(&s); let != nullptr && edges_.declared_early(let->local)) {
+  if (const auto* let = std::get_if<Let>(&s);
+      let != nullptr && spiller_.declared_early(let->local)) {
     out.push_back(d_.stmt(Assign{let->local, std::nullopt, operands[0]}, d_.p.loc(id),
                           d_.c.flow_levels[id.index()]));
     return;
   }
   if (std::holds_alternative<Return>(s)) {
     if (h_.mask.valid() && !mutated(Mutation::ReturnKeepsLane))
-      out.push_back(d_.store(Memory::of(h_.mask), edges_.lane(), d_.number(kEnded)));
+      out.push_back(d_.store(Memory::of(h_.mask), spiller_.lane(), d_.number(kEnded)));
     out.push_back(id);
     return;
   }
@@ -294,27 +307,27 @@ void SegmentMaker::rewrite_trap(StmtId id, const Trap& trap, ExprId value, StmtL
   plan_.sites.push_back({zero ? uint16_t{0} : d_.source_tag(trap.tag), zero, d_.p.position_of(id)});
   if (mutated(Mutation::TrapSiteOfOther)) site = site == 0 ? 1 : 0;
   const auto resume = l_.resumes.find(trap.tag);
-  out.push_back(d_.store(Memory::of(h_.report_value), edges_.lane(), value));
-  out.push_back(d_.store(Memory::of(h_.report_site), edges_.lane(), d_.number(site)));
+  out.push_back(d_.store(Memory::of(h_.report_value), spiller_.lane(), value));
+  out.push_back(d_.store(Memory::of(h_.report_site), spiller_.lane(), d_.number(site)));
   if (resume == l_.resumes.end()) {
-    if (!zero) out.push_back(d_.store(Memory::of(h_.mask), edges_.lane(), d_.number(kEnded)));
+    if (!zero) out.push_back(d_.store(Memory::of(h_.mask), spiller_.lane(), d_.number(kEnded)));
     if (cuts_.native)
       native_->stop(out);
     else
       out.push_back(d_.atomic(AtomicOp::Min, Memory::of(h_.control), d_.number(ControlWords::kStop),
-                              edges_.lane()));
+                              spiller_.lane()));
   } else {
-    if (!mutated(Mutation::ParkedNotSaved)) edges_.save(tree_.park.at(id.value), out);
+    if (!mutated(Mutation::ParkedNotSaved)) spiller_.save(tree_.park.at(id.value), out);
     out.push_back(
-        d_.store(Memory::of(h_.mask), edges_.lane(), d_.number(kParked + resume->second)));
+        d_.store(Memory::of(h_.mask), spiller_.lane(), d_.number(kParked + resume->second)));
     out.push_back(d_.atomic(AtomicOp::Store, Memory::of(h_.control),
                             d_.number(plan_.control.parked(resume->second)), d_.number(1)));
   }
   if (zero && cuts_.native) {
-    // Said by the lanes that are live: if none is, nobody has asked for 0 passes.
+    // Reported by active lanes: without one, no lane has requested 0 passes.
     out.push_back(d_.atomic(AtomicOp::Store, Memory::of(h_.control),
                             d_.number(ControlWords::kStopped), d_.number(1)));
-    out.push_back(native_->leave_together());
+    out.push_back(native_->leave_uniformly());
   } else
     out.push_back(d_.stmt(Return{}, d_.p.loc(id), d_.c.flow_levels[id.index()]));
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the pieces of a cut to segments: programs with hidden buffers, and the steps that run them.
+// From the raw segments of a cut to programs with hidden buffers, and the steps that run them.
 #pragma once
 
-#include "plan/fold.hpp"
 #include "plan/lowering.hpp"
+#include "plan/persistent/place.hpp"
 
 namespace vyre::plan {
 
 // Whether an expression is the result of the last fixpoint, which the host or a launch keeps.
-bool asks_fixpoint(const Draft& d, const CutPoints& cuts, ir::ExprId e);
+bool reads_fixpoint_result(const Draft& d, const CutPoints& cuts, ir::ExprId e);
 // Whether a segment stores shared memory at its end, and loads it at its start.
-bool saves(const Tree& tree, const Piece& piece, ir::BufferId shared);
-bool restores(const Tree& tree, const Piece& piece, ir::BufferId shared);
+bool saves(const Tree& tree, const RawSegment& raw, ir::BufferId shared);
+bool restores(const Tree& tree, const RawSegment& raw, ir::BufferId shared);
 
 // ---- passes over the tree
 
-// Buffers for all that the storage and the statements of the pieces need.
+// Buffers for all that the storage and the statements of the segments need.
 Lowering declare_hidden(Lowering l);
 // Needs all segments: the steps, and what the host knows of fixpoints and hidden buffers.
 Lowering make_steps(Lowering l);
@@ -24,7 +24,7 @@ Lowering make_steps(Lowering l);
 
 // A segment on its way: statements of the draft, which run in this order.
 struct SegmentBody {
-  const Piece* piece = nullptr;
+  const RawSegment* raw = nullptr;
   StmtList carried, prologue, body, epilogue;
   ir::LocalId live = {};  // see Segment::live
   uint32_t workgroups_per_block = 0;
@@ -50,7 +50,7 @@ class SegmentMaker {
   void begin_native(StmtList& prologue);
   StmtList wrap_regions();
   StmtList wrap_region(uint32_t region, size_t& next);
-  [[nodiscard]] bool asks_fixpoint(ir::ExprId e) const;
+  [[nodiscard]] bool reads_fixpoint_result(ir::ExprId e) const;
   [[nodiscard]] bool needs_rewriting(ir::StmtId id) const;
   ir::ExprId rewrite(ir::ExprId id);
   void rewrite(ir::StmtId id, StmtList& out);
@@ -63,12 +63,12 @@ class SegmentMaker {
   const PlanOptions& options_;
   const HiddenBuffers& h_;
   Plan& plan_;
-  Edges edges_;
-  FoldMemory fold_memory_;
+  Spiller spiller_;
+  persistent::KernelMemory kernel_memory_;
   size_t nodes_ = 0;
 
   // Of the segment at hand.
-  const Piece* piece_ = nullptr;
+  const RawSegment* raw_ = nullptr;
   std::optional<NativeSegment> native_;
 };
 

@@ -30,7 +30,7 @@ TEST(Segments, RecomputedValue) {
   })"));
 }
 
-// Element k of all lanes lies together; the index is 64 bits wide where the device has them.
+// Element k of all lanes is contiguous; the index is 64 bits wide where the device has them.
 TEST(Segments, PrivateArray) {
   constexpr std::string_view kSource = R"(program p {
     workgroup 4; inout a : u32[];

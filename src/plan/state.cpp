@@ -24,7 +24,7 @@ uint64_t unit_bytes(const Hidden& h) {
   return uint64_t{h.count} * bytes_of(h.element) * (h.two_halves ? 2 : 1);
 }
 
-uint64_t crossing_bytes(const LiveAcross& c) {
+uint64_t bytes_of(const LiveAcross& c) {
   return uint64_t{bytes_of(c.type)} * std::max(1U, c.elements);
 }
 
@@ -36,7 +36,7 @@ const Segment* widest(const Plan& plan) {
     uint64_t bytes = 0;
     for (const LiveAcross& c : segment.live_across)
       if (c.how != LiveAcross::How::Recomputed && c.level > check::Level::Workgroup)
-        bytes += crossing_bytes(c);
+        bytes += bytes_of(c);
     if (bytes <= most_bytes && most != nullptr) continue;
     most = &segment;
     most_bytes = bytes;
@@ -97,7 +97,7 @@ Result<void> check_state(const Plan& plan, const check::CheckedProgram& source,
     for (const LiveAcross& c : segment->live_across) {
       if (c.how == LiveAcross::How::Recomputed) continue;
       values += fmt::format("{}`{}` ({} bytes per {})", values.empty() ? "; across it go " : ", ",
-                            c.name, crossing_bytes(c),
+                            c.name, bytes_of(c),
                             c.level == check::Level::Grid        ? "grid"
                             : c.level == check::Level::Workgroup ? "workgroup"
                                                                  : "lane");

@@ -120,7 +120,7 @@ class Decision {
   Result<Strategy> run() const {
     if (!contains_grid_barrier(checked_))
       return by_route(Route::Native, "no grid barrier: one launch of the program itself");
-    if (request_.route) return asked_for(*request_.route);
+    if (request_.route) return requested(*request_.route);
     if (can_.whole_programs && can_.cooperative_grid_barrier)
       return by_route(Route::Native, "the device runs the source as it is");
     if (!can_.cooperative_grid_barrier) {
@@ -173,7 +173,7 @@ class Decision {
                     why));
   }
 
-  [[nodiscard]] Result<Strategy> asked_for(Route route) const {
+  [[nodiscard]] Result<Strategy> requested(Route route) const {
     std::string why = "asked for with --route";
     if (route != Route::Persistent) return by_route(route, std::move(why));
     const RouteVariant variant = persistent_variant();

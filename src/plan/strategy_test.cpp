@@ -87,7 +87,7 @@ TEST(Strategy, AllFitOrBlocksIterate) {
   EXPECT_TRUE(device.choose(checked, {10, 1, 1})->variant.is_1d);
 }
 
-// D-GRID.13: facts decide, so that the second decision asks for nothing.
+// D-GRID.13: facts decide, so that the second decision requests nothing.
 TEST(Strategy, IsTheSameOnceAllIsKnown) {
   const auto checked = checked_program(kState);
   Device device;

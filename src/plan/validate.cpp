@@ -188,7 +188,7 @@ std::string control_declared(const Lowering& l) {
 }
 
 std::string votes_declared(const Lowering& l) {
-  if (!l.native || !l.native->meeting.valid()) return "votes of the grid have no words";
+  if (!l.native || !l.native->votes.valid()) return "votes of the grid have no words";
   if (l.native->rounds.size() != l.d.fixpoints.size() ||
       l.native->inside.size() != l.d.fixpoints.size())
     return "a fixpoint has no local for the round of its votes";

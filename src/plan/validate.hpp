@@ -48,8 +48,8 @@ std::string normal_form(const Lowering& l);
 
 // ---- of the tree
 
-// Each piece stands once in the tree, in source order, and no cut is inside of one.
-std::string pieces_without_cuts(const Lowering& l);
+// Each raw segment stands once in the tree, in source order, and no cut is inside of one.
+std::string segments_without_cuts(const Lowering& l);
 // No local is live where the program begins.
 std::string live_values_have_definitions(const Lowering& l);
 // What lives across a cut is computed again or has storage that no other value uses meanwhile.

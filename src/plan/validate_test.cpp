@@ -178,11 +178,11 @@ TEST(Validate, ControlFlowAroundCuts) {
 
 // ---- the tree
 
-TEST(Validate, PiecesWithCuts) {
+TEST(Validate, RawSegmentsWithCuts) {
   Lowering l = lowered(kLoop, "cut");
   EXPECT_EQ(broken(l, "cut"), "");
-  l.tree.pieces.front().items.push_back({first<While>(l)});
-  EXPECT_EQ(broken(l, "cut"), "a cut stands inside of a piece (line 5)");
+  l.tree.segments.front().items.push_back({first<While>(l)});
+  EXPECT_EQ(broken(l, "cut"), "a cut stands inside of a segment (line 5)");
   l = lowered(kLoop, "cut");
   l.tree.nodes.pop_back();
   EXPECT_THAT(broken(l, "cut"), HasSubstr("does not stand once in the tree, in source order"));
@@ -197,7 +197,7 @@ TEST(Validate, ValuesThatLiveAcross) {
             "`y` shares slot 1 with a value that lives at the same time");
   l.storage->slot.clear();
   EXPECT_EQ(broken(l, "assign-storage"), "`y` lives across a cut and has 0 places");
-  l.tree.pieces.front().live_in.insert(0);
+  l.tree.segments.front().live_in.insert(0);
   EXPECT_EQ(broken(l, "find-live-values"), "`x` is live where the program begins");
 }
 
@@ -217,7 +217,7 @@ TEST(Validate, SegmentsWithCuts) {
   Lowering l = lowered(kReturns, "declare-hidden");
   SegmentMaker maker(l);
   SegmentBody s;
-  s.piece = &l.tree.pieces.front();
+  s.raw = &l.tree.segments.front();
   s = maker.save_and_restore(std::move(s));
   EXPECT_EQ(broken(l, "save-and-restore", s), "");
   s.body.push_back(l.d.barrier(Scope::Grid));
@@ -230,7 +230,7 @@ TEST(Validate, SegmentsInALaunch) {
   Lowering l = lowered(kFixpoint, "declare-hidden", Target::Native);
   SegmentMaker maker(l);
   SegmentBody s;
-  s.piece = &l.tree.pieces.front();
+  s.raw = &l.tree.segments.front();
   s = maker.save_and_restore(std::move(s));
   EXPECT_EQ(broken(l, "lower-fixpoints", s), "a fixpoint is left (line 3)");
   s = maker.lower_fixpoints(std::move(s));
@@ -248,7 +248,7 @@ TEST(Validate, PersistentKernels) {
   Lowering l = lowered(kFixpoint, "declare-hidden", Target::Persistent);
   SegmentMaker maker(l);
   SegmentBody s;
-  s.piece = &l.tree.pieces.front();
+  s.raw = &l.tree.segments.front();
   s = maker.save_and_restore(std::move(s));
   s = maker.lower_fixpoints(std::move(s));
   s = maker.lower_ended_lanes(std::move(s));

@@ -16,19 +16,19 @@ using namespace ir;
 
 namespace {
 
-void collect_pieces(const Nodes& nodes, std::vector<uint32_t>& out) {
+void collect_segments(const Nodes& nodes, std::vector<uint32_t>& out) {
   for (const Node& n : nodes)
     match(
-        n.node, [&](const PieceNode& x) { out.push_back(x.piece); },
+        n.node, [&](const SegmentNode& x) { out.push_back(x.segment); },
         [&](const BranchNode& x) {
-          collect_pieces(x.then_nodes, out);
-          collect_pieces(x.else_nodes, out);
+          collect_segments(x.then_nodes, out);
+          collect_segments(x.else_nodes, out);
         },
         [&](const LoopNode& x) {
-          collect_pieces(x.condition, out);
-          collect_pieces(x.body, out);
+          collect_segments(x.condition, out);
+          collect_segments(x.body, out);
         },
-        [&](const FixpointNode& x) { collect_pieces(x.body, out); }, [](const ResumeNode&) {},
+        [&](const FixpointNode& x) { collect_segments(x.body, out); }, [](const ResumeNode&) {},
         [](const CollectiveNode&) {}, [](const CopyNode&) {});
 }
 
@@ -128,17 +128,17 @@ namespace invariant {
 
 // ---- of the tree
 
-std::string pieces_without_cuts(const Lowering& l) {
+std::string segments_without_cuts(const Lowering& l) {
   std::vector<uint32_t> order;
-  collect_pieces(l.tree.nodes, order);
-  for (uint32_t i = 0; i < std::max(order.size(), l.tree.pieces.size()); ++i)
-    if (i >= order.size() || order[i] != i || i >= l.tree.pieces.size())
-      return fmt::format("piece {} does not stand once in the tree, in source order", i);
-  for (const Piece& piece : l.tree.pieces)
-    for (const Piece::Item& item : piece.items) {
+  collect_segments(l.tree.nodes, order);
+  for (uint32_t i = 0; i < std::max(order.size(), l.tree.segments.size()); ++i)
+    if (i >= order.size() || order[i] != i || i >= l.tree.segments.size())
+      return fmt::format("segment {} does not stand once in the tree, in source order", i);
+  for (const RawSegment& raw : l.tree.segments)
+    for (const RawSegment::Item& item : raw.items) {
       const bool load = std::holds_alternative<Let>(l.d.p[item.stmt]);
       if (!load && l.cuts.below(l.d, item.stmt))
-        return "a cut stands inside of a piece" + at(l.d.p.position_of(item.stmt));
+        return "a cut stands inside of a segment" + at(l.d.p.position_of(item.stmt));
     }
   return {};
 }
@@ -147,8 +147,8 @@ std::string live_values_have_definitions(const Lowering& l) {
   std::string broken;
   const auto locals = static_cast<uint32_t>(l.tree.recomputed.size());
   if (locals != l.d.p.locals.size()) return "a local was added after the analysis";
-  if (l.tree.pieces.empty()) return broken;
-  l.tree.pieces.front().live_in.for_each([&](uint32_t i) {
+  if (l.tree.segments.empty()) return broken;
+  l.tree.segments.front().live_in.for_each([&](uint32_t i) {
     if (i < locals)
       broken = fmt::format("`{}` is live where the program begins", l.d.p.locals[i].name);
   });
@@ -159,9 +159,9 @@ std::string storage_disjoint(const Lowering& l) {
   const Storage& storage = *l.storage;
   const auto locals = static_cast<uint32_t>(l.tree.recomputed.size());
   std::string broken;
-  const auto check = [&](const LiveSet& together) {
+  const auto check = [&](const LiveSet& alive) {
     std::unordered_set<uint32_t> slots;
-    together.for_each([&](uint32_t i) {
+    alive.for_each([&](uint32_t i) {
       if (i >= locals || (l.tree.recomputed[i] && !l.tree.words.contains(i))) return;
       const auto slot = storage.slot.find(i);
       const size_t places = storage.frame.count(i) + storage.group_frame.count(i) +
@@ -174,7 +174,7 @@ std::string storage_disjoint(const Lowering& l) {
                              l.d.p.locals[i].name, slot->second);
     });
   };
-  for (const Piece& piece : l.tree.pieces) check(piece.live_out);
+  for (const RawSegment& raw : l.tree.segments) check(raw.live_out);
   for (const auto& [tag, set] : l.tree.live_at_resume) check(set);
   for (const auto& [trap, set] : l.tree.park) check(set);
   return broken;
@@ -205,7 +205,7 @@ std::string edges_lowered(const Lowering& l, const SegmentBody& s) {
       },
       [&](ExprId e) -> std::string {
         if (l.cuts.is_cut(d, e)) return "a load with barriers is left";
-        return asks_fixpoint(d, l.cuts, e) ? "a read of a fixpoint's result is left" : "";
+        return reads_fixpoint_result(d, l.cuts, e) ? "a read of a fixpoint's result is left" : "";
       });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/fold_join.hpp"
+#include "plan/persistent/rotate.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include "plan/copier.hpp"
 #include "plan/mutation.hpp"
 
-namespace vyre::plan {
+namespace vyre::plan::persistent {
 
 using namespace ir;
 
@@ -40,9 +40,9 @@ class Renamer : public Copier {
   std::map<uint32_t, LocalId> names_;
 };
 
-class Joiner {
+class Rotation {
  public:
-  Joiner(Draft& d, const std::set<uint32_t>& among) : d_(d), among_(among) {}
+  Rotation(Draft& d, const std::set<uint32_t>& among) : d_(d), among_(among) {}
 
   StmtList list(std::span<const StmtId> items) {
     StmtList out;
@@ -52,7 +52,7 @@ class Joiner {
         continue;
       }
       const Stmt s = d_.p[id];
-      // As in the folder: every local has a name of its own, so blocks need not be kept.
+      // Every local has a name of its own, so blocks need not be kept.
       const auto* nested = std::get_if<Nested>(&s);
       const auto* region = std::get_if<Region>(&s);
       if (nested != nullptr || region != nullptr) {
@@ -64,21 +64,21 @@ class Joiner {
       const bool is_loop = std::holds_alternative<For>(s) || std::holds_alternative<While>(s);
       const uint32_t number = is_loop ? loops_++ : 0;
       if (is_loop && (among_.empty() || among_.contains(number)) && loop(copy, out))
-        joined.insert(number);
+        rotated.insert(number);
       else
         out.push_back(copy);
     }
     return out;
   }
 
-  std::set<uint32_t> joined;
-  std::set<uint32_t> steady;
+  std::set<uint32_t> rotated;
+  std::set<uint32_t> invariant;
 
  private:
-  // A trip: what comes before everything around barriers, that, and what comes after it.
-  struct Trip {
+  // A iteration: what comes before everything around barriers, that, and what comes after it.
+  struct Iteration {
     StmtList begin, middle, end;
-    StmtList values = {};  // of `begin`: what the rest can compute from the number of the trip
+    StmtList values = {};  // of `begin`: what the rest can compute from the number of the iteration
   };
 
   [[nodiscard]] static bool has_continue(const Draft& d, std::span<const StmtId> items) {
@@ -92,8 +92,8 @@ class Joiner {
     });
   }
 
-  // What is the same in all lanes is computed once and needs no turns.
-  [[nodiscard]] bool has_turns(const StmtList& items) const {
+  // Whether a value differs per lane; what is uniform over the grid is computed once.
+  [[nodiscard]] bool has_lane_values(const StmtList& items) const {
     return std::ranges::any_of(items, [&](StmtId id) {
       const auto* let = std::get_if<Let>(&d_.p[id]);
       const auto* assign = std::get_if<Assign>(&d_.p[id]);
@@ -104,7 +104,7 @@ class Joiner {
     });
   }
 
-  [[nodiscard]] Trip split(const StmtList& body) const {
+  [[nodiscard]] Iteration split(const StmtList& body) const {
     const auto around = [&](StmtId id) { return stands_around(d_, id); };
     const auto first = std::ranges::find_if(body, around);
     auto last = body.end();
@@ -112,7 +112,7 @@ class Joiner {
     return {.begin = {body.begin(), first}, .middle = {first, last}, .end = {last, body.end()}};
   }
 
-  // Locals that are declared or mentioned.
+  // Locals that are declared or used.
   [[nodiscard]] std::set<uint32_t> declared(const StmtList& items) const {
     std::set<uint32_t> out;
     for (const StmtId id : items)
@@ -123,7 +123,7 @@ class Joiner {
       });
     return out;
   }
-  [[nodiscard]] std::set<uint32_t> mentioned(const StmtList& items) const {
+  [[nodiscard]] std::set<uint32_t> used(const StmtList& items) const {
     std::set<uint32_t> out;
     const auto memory = [&](const MemoryUse& use) {
       if (use.memory.kind == Memory::Kind::Local) out.insert(use.memory.index);
@@ -143,8 +143,8 @@ class Joiner {
     return out;
   }
 
-  // A value that every trip would compute again: it need not be in the loop.
-  [[nodiscard]] bool is_fixed(const Let& let, const std::set<uint32_t>& in_loop) const {
+  // A value that every iteration would compute again: it need not be in the loop.
+  [[nodiscard]] bool is_loop_invariant(const Let& let, const std::set<uint32_t>& in_loop) const {
     if (d_.p[let.local].kind != Local::Kind::Let || !is_stable(d_, let.value)) return false;
     bool fixed = true;
     for_each_expr(d_.p, let.value, [&](ExprId e) {
@@ -162,47 +162,49 @@ class Joiner {
     const auto* counted = std::get_if<For>(&s);
     const auto items = d_.p.items(counted != nullptr ? counted->body : std::get<While>(s).body);
     const StmtList body(items.begin(), items.end());
-    Trip trip = split(body);
+    Iteration iteration = split(body);
     uint32_t statements = 0;
-    for (const StmtId item : trip.begin) for_each_stmt(d_.p, item, [&](StmtId) { ++statements; });
+    for (const StmtId item : iteration.begin)
+      for_each_stmt(d_.p, item, [&](StmtId) { ++statements; });
     constexpr uint32_t kMostStatements = 100;  // they are there twice then
     bool stable = !(counted != nullptr && counted->unroll);
     for_each_operand(d_.p, s, [&](ExprId e) { stable = stable && is_stable(d_, e); });
-    if (!stable || statements > kMostStatements || !has_turns(trip.begin) || !has_turns(trip.end) ||
-        has_continue(d_, body))
+    if (!stable || statements > kMostStatements || !has_lane_values(iteration.begin) ||
+        !has_lane_values(iteration.end) || has_continue(d_, body))
       return false;
 
     std::set<uint32_t> in_loop = declared(body);
     if (counted != nullptr) in_loop.insert(counted->variable.value);
-    StmtList rest = trip.middle;
-    rest.insert(rest.end(), trip.end.begin(), trip.end.end());
-    const std::set<uint32_t> later = mentioned(rest);
-    // Values of a trip that are a function of its number are there twice as well.
+    StmtList rest = iteration.middle;
+    rest.insert(rest.end(), iteration.end.begin(), iteration.end.end());
+    const std::set<uint32_t> later = used(rest);
+    // Values of a iteration that are a function of its number are there twice as well.
     if (counted != nullptr) {
       std::set<uint32_t> unknown = in_loop;
       unknown.erase(counted->variable.value);
-      for (const StmtId item : trip.begin) {
+      for (const StmtId item : iteration.begin) {
         const auto* let = std::get_if<Let>(&d_.p[item]);
-        if (let == nullptr || !later.contains(let->local.value) || !is_fixed(*let, unknown))
+        if (let == nullptr || !later.contains(let->local.value) ||
+            !is_loop_invariant(*let, unknown))
           continue;
         unknown.erase(let->local.value);
-        if (!is_fixed(*let, in_loop)) trip.values.push_back(item);
+        if (!is_loop_invariant(*let, in_loop)) iteration.values.push_back(item);
       }
     }
     StmtList fixed;
     StmtList begin;
-    for (const StmtId item : trip.begin) {
+    for (const StmtId item : iteration.begin) {
       const auto* let = std::get_if<Let>(&d_.p[item]);
-      if (let != nullptr && later.contains(let->local.value) && is_fixed(*let, in_loop)) {
+      if (let != nullptr && later.contains(let->local.value) && is_loop_invariant(*let, in_loop)) {
         in_loop.erase(let->local.value);
         fixed.push_back(item);
         continue;
       }
       begin.push_back(item);
     }
-    // What goes on into the rest of the trip is set in two places.
+    // What goes on into the rest of the iteration is set in two places.
     std::set<uint32_t> own = declared(begin);
-    std::set<uint32_t> values = declared(trip.values);
+    std::set<uint32_t> values = declared(iteration.values);
     for (StmtId& item : begin) {
       const auto* let = std::get_if<Let>(&d_.p[item]);
       if (let == nullptr || !later.contains(let->local.value) || values.contains(let->local.value))
@@ -216,11 +218,11 @@ class Joiner {
       return false;
 
     out.insert(out.end(), fixed.begin(), fixed.end());
-    trip.begin = begin;
+    iteration.begin = begin;
     if (counted != nullptr)
-      join(*counted, trip, own, id, out);
+      rotate(*counted, iteration, own, id, out);
     else
-      join(std::get<While>(s), trip, own, id, out);
+      rotate(std::get<While>(s), iteration, own, id, out);
     return true;
   }
 
@@ -232,48 +234,48 @@ class Joiner {
                    d_.c.flow_levels[loop.index()]);
   }
   // Each with locals of its own.
-  StmtList begin_of(const Trip& trip, const std::set<uint32_t>& own,
+  StmtList begin_of(const Iteration& iteration, const std::set<uint32_t>& own,
                     std::map<uint32_t, LocalId> names) {
     for (const uint32_t i : own) names[i] = d_.copy_of(LocalId{i});
-    return Renamer(d_, std::move(names)).list(trip.begin);
+    return Renamer(d_, std::move(names)).list(iteration.begin);
   }
 
-  void join(const For& loop, const Trip& trip, const std::set<uint32_t>& own, StmtId id,
-            StmtList& out) {
+  void rotate(const For& loop, const Iteration& iteration, const std::set<uint32_t>& own, StmtId id,
+              StmtList& out) {
     const std::string name = d_.source_names[loop.variable.index()];
     const Type type = d_.type_of(loop.variable);
     const uint64_t step = loop.step.valid() ? check::evaluate_constant(d_.c, loop.step)->bits : 1;
     const LocalId next = d_.local(Local::Kind::Var, "next_" + name, type, Level::Grid);
     const LocalId now = d_.local(Local::Kind::Let, name, type, Level::Grid);
-    steady.insert(now.value);
+    invariant.insert(now.value);
     out.push_back(d_.let(next, loop.first));
     const LocalId end = d_.capture(loop.last, "end_" + name, Level::Grid, out);
     const auto more = [&] { return d_.binary(BinaryOp::Lt, d_.ref(next), d_.ref(end)); };
     const std::map<uint32_t, LocalId> coming = {{loop.variable.value, next}};
-    out.push_back(when(more(), begin_of(trip, own, coming)));
+    out.push_back(when(more(), begin_of(iteration, own, coming)));
     std::map<uint32_t, LocalId> names = {{loop.variable.value, now}};
-    for (const uint32_t i : declared(trip.values)) names[i] = d_.copy_of(LocalId{i});
+    for (const uint32_t i : declared(iteration.values)) names[i] = d_.copy_of(LocalId{i});
     Renamer current(d_, std::move(names));
     StmtList body = {d_.let(now, d_.ref(next))};
-    for (const StmtId item : current.list(trip.values)) body.push_back(item);
-    for (const StmtId item : current.list(trip.middle)) body.push_back(item);
-    body.push_back(d_.assign(next, d_.step(next, end, step)));
-    for (const StmtId item : current.list(trip.end)) body.push_back(item);
-    // After the last trip there is no beginning of another.
-    body.push_back(when(mutated(Mutation::FoldJoinedTooOften) ? d_.boolean(true) : more(),
-                        begin_of(trip, own, coming)));
+    for (const StmtId item : current.list(iteration.values)) body.push_back(item);
+    for (const StmtId item : current.list(iteration.middle)) body.push_back(item);
+    body.push_back(d_.assign(next, advanced(d_, next, end, step)));
+    for (const StmtId item : current.list(iteration.end)) body.push_back(item);
+    // After the last iteration there is no beginning of another.
+    body.push_back(when(mutated(Mutation::PersistentRotatedTooOften) ? d_.boolean(true) : more(),
+                        begin_of(iteration, own, coming)));
     out.push_back(again(more(), body, id));
   }
 
-  void join(const While& loop, const Trip& trip, const std::set<uint32_t>& own, StmtId id,
-            StmtList& out) {
+  void rotate(const While& loop, const Iteration& iteration, const std::set<uint32_t>& own,
+              StmtId id, StmtList& out) {
     const LocalId more = d_.local(Local::Kind::Var, "more", Type::Bool, Level::Grid);
     out.push_back(d_.let(more, loop.condition));
-    out.push_back(when(d_.ref(more), begin_of(trip, own, {})));
-    StmtList body = trip.middle;
-    body.insert(body.end(), trip.end.begin(), trip.end.end());
+    out.push_back(when(d_.ref(more), begin_of(iteration, own, {})));
+    StmtList body = iteration.middle;
+    body.insert(body.end(), iteration.end.begin(), iteration.end.end());
     body.push_back(d_.assign(more, d_.clone(loop.condition)));
-    body.push_back(when(d_.ref(more), begin_of(trip, own, {})));
+    body.push_back(when(d_.ref(more), begin_of(iteration, own, {})));
     out.push_back(again(d_.ref(more), body, id));
   }
 
@@ -291,10 +293,10 @@ bool stands_around(const Draft& d, StmtId id) {
          });
 }
 
-Joined join_trips(Draft& d, const StmtList& body, const std::set<uint32_t>& among) {
-  Joiner joiner(d, among);
-  StmtList list = joiner.list(body);
-  return {std::move(list), std::move(joiner.joined), std::move(joiner.steady)};
+Rotated rotate_loops(Draft& d, const StmtList& body, const std::set<uint32_t>& among) {
+  Rotation rotation(d, among);
+  StmtList list = rotation.list(body);
+  return {std::move(list), std::move(rotation.rotated), std::move(rotation.invariant)};
 }
 
-}  // namespace vyre::plan
+}  // namespace vyre::plan::persistent

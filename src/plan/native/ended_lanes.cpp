@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/ended_lanes.hpp"
+#include "plan/native/ended_lanes.hpp"
 
 #include <algorithm>
 #include <set>
@@ -13,7 +13,7 @@ namespace vyre::plan {
 using namespace ir;
 
 bool NativeSegment::EndedLanes::is_exit(StmtId id) const {
-  return std::holds_alternative<Return>(d_.p[id]) && !n_.left_together_.contains(id.value);
+  return std::holds_alternative<Return>(d_.p[id]) && !n_.uniform_returns_.contains(id.value);
 }
 
 void NativeSegment::EndedLanes::exit(StmtId, bool, StmtList& out) {
@@ -26,12 +26,14 @@ ExprId NativeSegment::EndedLanes::going_on() {
 
 // ---- what has to be walked
 
-bool NativeSegment::EndedLanes::meets(StmtId id, Scope least) const {
-  const auto covers = [&](std::optional<Scope> scope) { return scope && *scope >= least; };
-  return any_stmt_below(d_.p, id,
-                        [&](StmtId s) { return covers(properties_of(d_.p[s]).synchronises); }) ||
-         any_expr_below(d_.p, id,
-                        [&](ExprId e) { return covers(properties_of(d_.p[e]).synchronises); });
+bool NativeSegment::EndedLanes::synchronises(StmtId id, Scope least) const {
+  const auto is_wide_enough = [&](std::optional<Scope> scope) { return scope && *scope >= least; };
+  return any_stmt_below(
+             d_.p, id,
+             [&](StmtId s) { return is_wide_enough(properties_of(d_.p[s]).synchronises); }) ||
+         any_expr_below(d_.p, id, [&](ExprId e) {
+           return is_wide_enough(properties_of(d_.p[e]).synchronises);
+         });
 }
 
 // The grid_load that is the value of a `let` or an assignment.
@@ -83,15 +85,15 @@ std::vector<LocalId> NativeSegment::EndedLanes::assigned_outside(StmtId id, Leve
 }
 
 bool NativeSegment::EndedLanes::walks(StmtId id, bool in_loop) const {
-  if (n_.lowered_.contains(id.value) || n_.left_together_.contains(id.value)) return true;
+  if (n_.lowered_.contains(id.value) || n_.uniform_returns_.contains(id.value)) return true;
   if (any_stmt_below(d_.p, id, [&](StmtId s) {
-        return n_.lowered_.contains(s.value) || n_.left_together_.contains(s.value);
+        return n_.lowered_.contains(s.value) || n_.uniform_returns_.contains(s.value);
       }))
     return true;
   if (const auto* let = std::get_if<Let>(&d_.p[id]))
-    return d_.level_of(let->local) <= Level::Workgroup || meets(id, Scope::Workgroup);
+    return d_.level_of(let->local) <= Level::Workgroup || synchronises(id, Scope::Workgroup);
   if (in_loop && jumps(id)) return true;
-  return meets(id, Scope::Workgroup) || !assigned_outside(id, Level::Workgroup).empty();
+  return synchronises(id, Scope::Workgroup) || !assigned_outside(id, Level::Workgroup).empty();
 }
 
 // ---- lists
@@ -110,7 +112,7 @@ StmtList NativeSegment::EndedLanes::list(std::span<const StmtId> given, bool in_
         out.push_back(id);
       else
         guarded.push_back(id);
-      if (is_exit(id)) break;  // nobody comes further
+      if (is_exit(id)) break;  // no lane goes on
       continue;
     }
     flush(guarded, out);
@@ -148,7 +150,7 @@ void NativeSegment::EndedLanes::flush(StmtList& guarded, StmtList& out) {
 }
 
 void NativeSegment::EndedLanes::walk(StmtId id, bool in_loop, StmtList& out) {
-  if (n_.lowered_.contains(id.value) || n_.left_together_.contains(id.value)) {
+  if (n_.lowered_.contains(id.value) || n_.uniform_returns_.contains(id.value)) {
     out.push_back(id);
     return;
   }
@@ -208,7 +210,8 @@ void NativeSegment::EndedLanes::walk(StmtId id, bool in_loop, StmtList& out) {
   out.push_back(id);  // break, continue, wait, barriers of subgroups never walk
 }
 
-bool NativeSegment::EndedLanes::meets_every_trip(std::span<const StmtId> items, bool& stop) const {
+bool NativeSegment::EndedLanes::synchronises_every_iteration(std::span<const StmtId> items,
+                                                             bool& stop) const {
   for (const StmtId id : items) {
     const Stmt& s = d_.p[id];
     if (const auto* barrier = std::get_if<Barrier>(&s);
@@ -217,7 +220,8 @@ bool NativeSegment::EndedLanes::meets_every_trip(std::span<const StmtId> items, 
     if (grid_load_of(id).valid()) return true;
     if (std::holds_alternative<Nested>(s) || std::holds_alternative<Region>(s)) {
       bool found = false;
-      for_each_block(s, [&](Block b) { found = meets_every_trip(d_.p.items(b), stop); });
+      for_each_block(s,
+                     [&](Block b) { found = synchronises_every_iteration(d_.p.items(b), stop); });
       if (found) return true;
     }
     if (stop || jumps(id)) {
@@ -246,7 +250,7 @@ void NativeSegment::EndedLanes::walk_while(StmtId id, StmtList& out) {
     out.push_back(d_.with_blocks(id, {list(body, true)}));
     return;
   }
-  if (!meets(id, Scope::Workgroup)) {
+  if (!synchronises(id, Scope::Workgroup)) {
     // Only live lanes run it: with the others it might never end. They are told what came out.
     const std::vector<LocalId> assigned = assigned_outside(id, Level::Workgroup);
     if (mutated(Mutation::NativeWalkEveryLoop)) {
@@ -257,21 +261,22 @@ void NativeSegment::EndedLanes::walk_while(StmtId id, StmtList& out) {
     resync(assigned, out);
     return;
   }
-  StmtList trip;
+  StmtList iteration;
   const auto leave_unless = [&](ExprId condition) {
-    trip.push_back(d_.when(d_.negate(condition), {d_.stmt(Break{}, {}, Level::Workgroup)}));
+    iteration.push_back(d_.when(d_.negate(condition), {d_.stmt(Break{}, {}, Level::Workgroup)}));
   };
   // Telling the others what a loop further in came to may have put a grid barrier there.
   const StmtList inner = list(body, true);
-  const bool grid = std::ranges::any_of(inner, [&](StmtId s) { return meets(s, Scope::Grid); });
+  const bool grid =
+      std::ranges::any_of(inner, [&](StmtId s) { return synchronises(s, Scope::Grid); });
   bool stop = false;
-  if (grid && !meets_every_trip(body, stop) && !mutated(Mutation::NativeNoVote))
-    n_.grid_vote(trip, {});
-  if (!grid && !mutated(Mutation::NativeNoVote)) leave_unless(d_.ref(n_.group_vote(trip, {})));
+  if (grid && !synchronises_every_iteration(body, stop) && !mutated(Mutation::NativeNoVote))
+    n_.grid_vote(iteration, {});
+  if (!grid && !mutated(Mutation::NativeNoVote)) leave_unless(d_.ref(n_.group_vote(iteration, {})));
   leave_unless(s.condition);
-  trip.insert(trip.end(), inner.begin(), inner.end());
-  out.push_back(
-      d_.stmt(While{d_.boolean(true), d_.block(trip)}, d_.p.loc(id), d_.c.flow_levels[id.index()]));
+  iteration.insert(iteration.end(), inner.begin(), inner.end());
+  out.push_back(d_.stmt(While{d_.boolean(true), d_.block(iteration)}, d_.p.loc(id),
+                        d_.c.flow_levels[id.index()]));
   // A workgroup without live lanes has left it early.
   if (!grid && !mutated(Mutation::NativeNoGridResync))
     if (const auto assigned = assigned_outside(id, Level::Grid); !assigned.empty())

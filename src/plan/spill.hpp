@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The edges of a segment: how values come in at its start, and how they are kept at its end or
-// where a lane begins to wait.
+// Spill and reload at segment boundaries: how values come in at the start of a segment, and how they
+// are kept at its end or where a lane begins to wait.
 #pragma once
 
 #include <functional>
@@ -20,26 +20,26 @@ struct HiddenBuffers {
   std::map<uint32_t, uint32_t> shared;  // by BufferId: row of Plan::hidden
 };
 
-class Edges {
+class Spiller {
  public:
-  Edges(Draft& d, const Tree& tree, const CutPoints& cuts, const PlanOptions& options,
-        const Storage& storage, const HiddenBuffers& hidden);
+  Spiller(Draft& d, const Tree& tree, const CutPoints& cuts, const PlanOptions& options,
+          const Storage& storage, const HiddenBuffers& hidden);
 
-  // What follows is about this piece.
-  void begin(const Piece& piece);
-  // The frames' halves change their roles because the piece changes a value that lives on.
+  // What follows is about this segment.
+  void begin(const RawSegment& raw);
+  // The frames' halves change their roles because the segment changes a value that lives on.
   [[nodiscard]] bool swaps_frame() const { return swaps_frame_; }
   [[nodiscard]] bool swaps_group_frame() const { return swaps_group_frame_; }
 
   // This lane's number (of the grid, or of the workgroup at that scope), its workgroup's.
   ir::ExprId lane();
   ir::ExprId group();
-  // Holds lane(), if anybody has asked for it.
+  // Holds lane(), once a statement reads it.
   [[nodiscard]] ir::LocalId lane_local() const { return lane_; }
-  // Declares those that were asked for.
+  // Declares those that are read.
   StmtList ids();
 
-  // Everything the piece uses that comes from before.
+  // Everything the segment uses that comes from before.
   void restore(StmtList& out);
   // Locals that are declared at the start now, so that the end sees them: what was their
   // declaration is an assignment.
@@ -74,14 +74,14 @@ class Edges {
   const HiddenBuffers& h_;
   const uint32_t locals_;  // before any segment added its own
 
-  const Piece* piece_ = nullptr;
+  const RawSegment* raw_ = nullptr;
   ir::LocalId lane_, group_;
   bool uses_lane_ = false;
   bool uses_group_ = false;
   bool swaps_frame_ = false;
   bool swaps_group_frame_ = false;
   std::unordered_set<uint32_t> declared_, early_;
-  std::unordered_set<uint32_t> inside_;  // locals the piece declares
+  std::unordered_set<uint32_t> inside_;  // locals the segment declares
   std::vector<ir::LocalId> mentioned_;   // locals it uses or assigns
   std::unordered_set<uint32_t> mentioned_set_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The native route: barriers stay inside the launch, and every lane of every workgroup reaches
-// every one of them. A lane that has ended walks along: it takes part in barriers and in uniform
+// every one of them. A lane that has ended is inactive: it takes part in barriers and in uniform
 // control flow, and in nothing else.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace vyre::plan {
 
 // Words of Hidden::Kind::Meeting. Those of a kind rotate over three rounds: one is written, one was
 // read in the round before, one is being cleared, and a single barrier keeps them apart.
-struct MeetingWords {
+struct VoteWords {
   static constexpr uint32_t kAlive = 0;
   // The complement of a lane's number: zero is none, and the smallest lane wins by maximum.
   static constexpr uint32_t kStop = 3;
@@ -28,8 +28,8 @@ struct MeetingWords {
 
 // What the passes before agree on with the native lowering.
 struct NativeState {
-  ir::BufferId meeting, control;
-  MeetingWords words;
+  ir::BufferId votes, control;
+  VoteWords words;
   std::vector<ir::LocalId> rounds;  // by fixpoint: the round of its changed words
   std::vector<bool> inside;         // by fixpoint: whether it stays in a launch
   ir::LocalId live, round, phase_round, group_round, passes, converged;
@@ -55,7 +55,7 @@ class NativeSegment {
   // This lane stops the dispatch at the end of the phase.
   void stop(StmtList& out);
   // A `return` of all lanes at once.
-  ir::StmtId leave_together();
+  ir::StmtId leave_uniformly();
   StmtList lower_fixpoints(std::span<const ir::StmtId> given);
   // Appends the epilogue, for live lanes. Gives the local that says who they are.
   ir::LocalId lower_ended_lanes(StmtList& body, const StmtList& epilogue);
@@ -67,7 +67,7 @@ class NativeSegment {
   void lower_fixpoint(ir::StmtId id, StmtList& out);
   ir::StmtId over_buffer(ir::BufferId buffer, const std::function<StmtList(ir::LocalId)>& each);
 
-  // ---- meeting points
+  // ---- synchronisation points
   // A uniform local, or an element of a uniform private array.
   struct Published {
     ir::LocalId local;
@@ -106,8 +106,8 @@ class NativeSegment {
   const ir::LocalId live_, round_, phase_round_, group_round_, passes_, converged_;
   ir::BufferId group_words_;
   uint32_t group_published_ = 0;
-  std::unordered_set<uint32_t> left_together_;  // StmtIds of returns
-  std::unordered_set<uint32_t> lowered_;        // StmtIds that are in their final form
+  std::unordered_set<uint32_t> uniform_returns_;  // StmtIds of returns
+  std::unordered_set<uint32_t> lowered_;          // StmtIds that are in their final form
 };
 
 }  // namespace vyre::plan

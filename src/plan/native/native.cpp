@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fixpoints inside a launch, and the meeting points of the native route.
-#include "plan/native.hpp"
+// Fixpoints inside a launch, and the vote points of the native route.
+#include "plan/native/native.hpp"
 
 #include <algorithm>
 
 #include "base/match.hpp"
 #include "plan/cut.hpp"
-#include "plan/ended_lanes.hpp"
 #include "plan/hoist.hpp"
 #include "plan/mutation.hpp"
+#include "plan/native/ended_lanes.hpp"
 #include "plan/passes.hpp"
 
 namespace vyre::plan {
@@ -23,7 +23,7 @@ NativeState prepare_native(Draft& d, const CutPoints& cuts, BufferId control) {
   hidden.name = "meeting";
   native.words.fixpoints = static_cast<uint32_t>(d.fixpoints.size());
   hidden.count = native.words.published(0);
-  native.meeting = d.add_hidden(std::move(hidden));
+  native.votes = d.add_hidden(std::move(hidden));
   for (size_t row = 0; row < d.fixpoints.size(); ++row)
     native.rounds.push_back(d.local(Local::Kind::Var, "pass_round", Type::U32, Level::Grid));
   const auto variable = [&](std::string_view name, Type type, Level level) {
@@ -46,7 +46,7 @@ NativeState prepare_native(Draft& d, const CutPoints& cuts, BufferId control) {
 
 StmtId mark_changed(Draft& d, const NativeState& native, uint32_t row) {
   return d.atomic(
-      AtomicOp::Store, Memory::of(native.meeting),
+      AtomicOp::Store, Memory::of(native.votes),
       d.binary(BinaryOp::Add, d.number(native.words.changed(row)), d.ref(native.rounds[row])),
       d.number(1));
 }
@@ -138,10 +138,10 @@ void NativeSegment::begin(StmtList& prologue, bool ends_lanes, ExprId mask, bool
       load.memory = Memory::of(native_.control);
       load.index = d_.number(ControlWords::kStop);
       const ExprId lane = d_.expr(load, Type::U32);
-      prologue.push_back(d_.when(
-          d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
-          {d_.atomic(AtomicOp::Max, Memory::of(native_.meeting), d_.number(MeetingWords::kStop),
-                     d_.expr(Unary{UnaryOp::BitNot, lane}, Type::U32))}));
+      prologue.push_back(
+          d_.when(d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
+                  {d_.atomic(AtomicOp::Max, Memory::of(native_.votes), d_.number(VoteWords::kStop),
+                             d_.expr(Unary{UnaryOp::BitNot, lane}, Type::U32))}));
     }
     Buffer words;
     words.name = d_.fresh_name("group_votes");
@@ -179,9 +179,9 @@ ExprId NativeSegment::after_round(LocalId round) {
 }
 
 void NativeSegment::stop(StmtList& out) {
-  ExprId index = d_.number(MeetingWords::kStop);
-  if (ends_lanes_) index = word(MeetingWords::kStop, phase_round_);
-  out.push_back(d_.atomic(AtomicOp::Max, Memory::of(native_.meeting), index,
+  ExprId index = d_.number(VoteWords::kStop);
+  if (ends_lanes_) index = word(VoteWords::kStop, phase_round_);
+  out.push_back(d_.atomic(AtomicOp::Max, Memory::of(native_.votes), index,
                           d_.expr(Unary{UnaryOp::BitNot, lane_()}, Type::U32)));
   // If the launch ends before the phase does, the next one has to know.
   out.push_back(d_.atomic(AtomicOp::Min, Memory::of(native_.control),
@@ -192,12 +192,12 @@ StmtList NativeSegment::leave_stopped() {
   return {d_.when(d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
                   {d_.atomic(AtomicOp::Store, Memory::of(native_.control),
                              d_.number(ControlWords::kStopped), d_.number(1))}),
-          leave_together()};
+          leave_uniformly()};
 }
 
-StmtId NativeSegment::leave_together() {
+StmtId NativeSegment::leave_uniformly() {
   const StmtId id = d_.stmt(Return{}, {}, Level::Grid);
-  left_together_.insert(id.value);
+  uniform_returns_.insert(id.value);
   return id;
 }
 
@@ -210,9 +210,9 @@ StmtId NativeSegment::over_buffer(BufferId buffer, const std::function<StmtList(
   StmtList body = each(i);
   body.push_back(
       d_.when(d_.binary(BinaryOp::Le, d_.binary(BinaryOp::Sub, d_.length(memory), d_.ref(i)),
-                        d_.lane_count()),
+                        lane_count(d_)),
               {d_.stmt(Break{})}));
-  body.push_back(d_.assign(i, d_.binary(BinaryOp::Add, d_.ref(i), d_.lane_count())));
+  body.push_back(d_.assign(i, d_.binary(BinaryOp::Add, d_.ref(i), lane_count(d_))));
   const StmtId loop =
       d_.stmt(While{d_.binary(BinaryOp::Lt, d_.ref(i), d_.length(memory)), d_.block(body)});
   const StmtId all = d_.stmt(Nested{d_.block({d_.let(i, lane_()), loop})});
@@ -274,7 +274,7 @@ void NativeSegment::lower_fixpoint(StmtId id, StmtList& out) {
   const StmtId clear = d_.when(
       d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
       {d_.atomic(
-          AtomicOp::Store, Memory::of(native_.meeting),
+          AtomicOp::Store, Memory::of(native_.votes),
           d_.binary(BinaryOp::Add, d_.number(native_.words.changed(row)), after_round(round)),
           d_.number(0))});
   lowered_.insert(clear.value);
@@ -288,12 +288,13 @@ void NativeSegment::lower_fixpoint(StmtId id, StmtList& out) {
       StmtList differs = {mark_changed(d_, native_, row)};
       if (!mutated(Mutation::NativeSnapshotOnce))
         differs.push_back(d_.store(Memory::of(copy.snapshot), d_.ref(i), now()));
-      return StmtList{d_.when(d_.binary(BinaryOp::Ne, d_.bits(before), d_.bits(now())), differs)};
+      return StmtList{
+          d_.when(d_.binary(BinaryOp::Ne, as_bits(d_, before), as_bits(d_, now())), differs)};
     }));
   if (!copies.empty()) internal_barrier(body);
   body.push_back(d_.assign(pass, d_.binary(BinaryOp::Add, d_.ref(pass), d_.number(1))));
   const ExprId word_now =
-      d_.load(Memory::of(native_.meeting),
+      d_.load(Memory::of(native_.votes),
               d_.binary(BinaryOp::Add, d_.number(native_.words.changed(row)), d_.ref(round)), true);
   body.push_back(d_.assign(changed, d_.cast(Type::Bool, word_now)));
   body.push_back(d_.assign(round, after_round(round)));
@@ -305,15 +306,15 @@ void NativeSegment::lower_fixpoint(StmtId id, StmtList& out) {
   out.push_back(d_.assign(passes_, d_.ref(pass)));
   out.push_back(d_.assign(converged_, d_.negate(d_.ref(changed))));
   for (const uint32_t w : {0U, 1U}) {
-    const StmtId tell =
+    const StmtId report =
         d_.atomic(AtomicOp::Store, Memory::of(result_), d_.number(w),
                   w == 0 ? d_.ref(passes_) : d_.cast(Type::U32, d_.ref(converged_)));
-    lowered_.insert(tell.value);
-    out.push_back(tell);
+    lowered_.insert(report.value);
+    out.push_back(report);
   }
 }
 
-// ---- meeting points
+// ---- vote points
 
 std::vector<NativeSegment::Published> NativeSegment::parts_of(
     const std::vector<LocalId>& locals) const {
@@ -342,7 +343,7 @@ uint32_t NativeSegment::publish(const Board& board, const std::vector<LocalId>& 
     for (uint32_t w = 0; w < words_of(d_.type_of(part.local)); ++w)
       out.push_back(d_.atomic(AtomicOp::Store, board.memory,
                               word(board.first + 3 * words++, board.round),
-                              d_.word_of(value_of(part), w)));
+                              word_of(d_, value_of(part), w)));
   return words;
 }
 
@@ -351,7 +352,8 @@ void NativeSegment::take(const Board& board, const std::vector<LocalId>& locals,
   uint32_t words = 0;
   for (const Published& part : parts_of(locals)) {
     const Type type = d_.type_of(part.local);
-    ExprId value = d_.from_words(
+    ExprId value = from_words(
+        d_,
         [&](uint32_t w) {
           return d_.load(board.memory, word(board.first + 3 * (words + w), board.round), true);
         },
@@ -369,26 +371,26 @@ void NativeSegment::take(const Board& board, const std::vector<LocalId>& locals,
 }
 
 void NativeSegment::grid_vote(StmtList& out, const std::vector<LocalId>& locals) {
-  const Board board{Memory::of(native_.meeting), round_, native_.words.published(0)};
+  const Board board{Memory::of(native_.votes), round_, native_.words.published(0)};
   StmtList mine;
   const uint32_t words = publish(board, locals, mine);
   mine.push_back(
-      d_.atomic(AtomicOp::Store, board.memory, word(MeetingWords::kAlive, round_), d_.number(1)));
+      d_.atomic(AtomicOp::Store, board.memory, word(VoteWords::kAlive, round_), d_.number(1)));
   out.push_back(d_.when(d_.ref(live_), mine));
   out.push_back(d_.when(
       d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
       {d_.atomic(AtomicOp::Store, board.memory,
-                 d_.binary(BinaryOp::Add, d_.number(MeetingWords::kAlive), after_round(round_)),
+                 d_.binary(BinaryOp::Add, d_.number(VoteWords::kAlive), after_round(round_)),
                  d_.number(0))}));
   out.push_back(d_.barrier(Scope::Grid));
-  const ExprId alive = d_.load(board.memory, word(MeetingWords::kAlive, round_), true);
-  out.push_back(d_.when(d_.binary(BinaryOp::Eq, alive, d_.number(0)), {leave_together()}));
+  const ExprId alive = d_.load(board.memory, word(VoteWords::kAlive, round_), true);
+  out.push_back(d_.when(d_.binary(BinaryOp::Eq, alive, d_.number(0)), {leave_uniformly()}));
   if (traps_ && mutated(Mutation::NativeStopAtInternal)) {
-    const ExprId stopped = d_.load(board.memory, word(MeetingWords::kStop, phase_round_), true);
+    const ExprId stopped = d_.load(board.memory, word(VoteWords::kStop, phase_round_), true);
     out.push_back(d_.when(d_.binary(BinaryOp::Ne, stopped, d_.number(0)), leave_stopped()));
   }
   take(board, locals, {}, out);
-  Hidden& hidden = d_.hidden[d_.arguments[native_.meeting.index()].index];
+  Hidden& hidden = d_.hidden[d_.arguments[native_.votes.index()].index];
   hidden.count = std::max(hidden.count, native_.words.published(words));
   out.push_back(d_.assign(round_, after_round(round_)));
 }
@@ -398,14 +400,14 @@ void NativeSegment::source_barrier(StmtList& out) {
     grid_vote(out, {});
     return;
   }
-  const Memory meeting = Memory::of(native_.meeting);
-  out.push_back(d_.when(d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
-                        {d_.atomic(AtomicOp::Store, meeting,
-                                   d_.binary(BinaryOp::Add, d_.number(MeetingWords::kStop),
-                                             after_round(phase_round_)),
-                                   d_.number(0))}));
+  const Memory votes = Memory::of(native_.votes);
+  out.push_back(d_.when(
+      d_.binary(BinaryOp::Eq, lane_(), d_.number(0)),
+      {d_.atomic(AtomicOp::Store, votes,
+                 d_.binary(BinaryOp::Add, d_.number(VoteWords::kStop), after_round(phase_round_)),
+                 d_.number(0))}));
   grid_vote(out, {});
-  const ExprId stopped = d_.load(meeting, word(MeetingWords::kStop, phase_round_), true);
+  const ExprId stopped = d_.load(votes, word(VoteWords::kStop, phase_round_), true);
   out.push_back(d_.when(d_.binary(BinaryOp::Ne, stopped, d_.number(0)), leave_stopped()));
   out.push_back(d_.assign(phase_round_, after_round(phase_round_)));
 }
@@ -417,7 +419,7 @@ LocalId NativeSegment::group_vote(StmtList& out, const std::vector<LocalId>& loc
   mine.push_back(d_.atomic(AtomicOp::Store, board.memory, word(0, group_round_), d_.number(1)));
   out.push_back(d_.when(d_.ref(live_), mine));
   out.push_back(
-      d_.when(d_.binary(BinaryOp::Eq, d_.lane_in_group(), d_.number(0)),
+      d_.when(d_.binary(BinaryOp::Eq, lane_in_group(d_), d_.number(0)),
               {d_.atomic(AtomicOp::Store, board.memory, after_round(group_round_), d_.number(0))}));
   out.push_back(d_.barrier(Scope::Workgroup));
   const ExprId vote = d_.load(board.memory, word(0, group_round_), true);
