@@ -325,6 +325,7 @@ TEST(GridBarriers, WithoutCodeForTheDeviceTheRouteIsResident) {
   backend::NullOptions options;
   options.info.kind = device::Kind::Gpu;
   options.info.profile.compute_units = 1;
+  options.info.profile.barrier_blocks_per_compute_unit = 2;
   bool can = true;
   options.resident_of = [&](const device::Entry& entry) {
     return uint64_t{entry.barriers_inside || can ? 1000U : 0U};
