@@ -72,40 +72,40 @@ uint32_t Decoder::node_count(std::string_view what) {
   return 0;
 }
 
-uint32_t Decoder::at_least_one(std::string_view what) {
-  const size_t start = in_.offset();
-  const uint32_t count = in_.count(what);
-  if (count == 0) in_.malformed(start, fmt::format("expected {}, found 0", what));
+uint32_t at_least_one(Reader& in, std::string_view what) {
+  const size_t start = in.offset();
+  const uint32_t count = in.count(what);
+  if (count == 0) in.malformed(start, fmt::format("expected {}, found 0", what));
   return count;
 }
 
-std::string Decoder::name(std::string_view what) {
-  const size_t start = in_.offset();
-  std::string text = in_.string(kMaxNameBytes, Code::NameTooLong, what);
-  if (!in_.ok()) return text;
+std::string name_in(Reader& in, std::string_view what) {
+  const size_t start = in.offset();
+  std::string text = in.string(kMaxNameBytes, Code::NameTooLong, what);
+  if (!in.ok()) return text;
   if (!is_identifier(text))
-    in_.fail(Code::InvalidName, start, fmt::format("{} is no name", what),
-             "use letters, digits and _, and no digit first");
+    in.fail(Code::InvalidName, start, fmt::format("{} is no name", what),
+            "use letters, digits and _, and no digit first");
   else if (is_reserved(text))
-    in_.fail(Code::ReservedName, start,
-             fmt::format("`{}` is reserved and cannot be {}", text, what), "use another name");
+    in.fail(Code::ReservedName, start, fmt::format("`{}` is reserved and cannot be {}", text, what),
+            "use another name");
   return text;
 }
 
-std::optional<Type> Decoder::optional_type() {
-  const uint8_t value = in_.tag<uint8_t>(kTypeCount + 1, "a type or none");
+std::optional<Type> optional_type_in(Reader& in) {
+  const uint8_t value = in.tag<uint8_t>(kTypeCount + 1, "a type or none");
   return value == 0 ? std::nullopt : std::optional(static_cast<Type>(value - 1));
 }
 
 void Decoder::declarations() {
-  p_.name = name("the name of the program");
+  p_.name = name_in(in_, "the name of the program");
   const uint32_t consts = node_count("the number of constants");
   p_.consts.reserve(consts);
   for (uint32_t i = 0; i < consts && in_.ok(); ++i) {
     take_node();
     Const constant;
-    constant.name = name("the name of a constant");
-    constant.type = type();
+    constant.name = name_in(in_, "the name of a constant");
+    constant.type = type_in(in_);
     constant.table = in_.flag("whether the constant is a table");
     p_.add(std::move(constant));
   }
@@ -114,9 +114,9 @@ void Decoder::declarations() {
   for (uint32_t i = 0; i < buffers && in_.ok(); ++i) {
     take_node();
     Buffer buffer;
-    buffer.name = name("the name of a buffer");
+    buffer.name = name_in(in_, "the name of a buffer");
     buffer.kind = in_.tag<BufferKind>(kBufferKindCount, "a kind of buffer");
-    buffer.element = type("an element type");
+    buffer.element = type_in(in_, "an element type");
     p_.add(std::move(buffer));
   }
   const uint32_t fns = node_count("the number of functions");
@@ -124,7 +124,7 @@ void Decoder::declarations() {
   for (uint32_t i = 0; i < fns && in_.ok(); ++i) {
     take_node();
     Fn fn;
-    fn.name = name("the name of a function");
+    fn.name = name_in(in_, "the name of a function");
     p_.add(std::move(fn));
   }
 }
@@ -134,7 +134,8 @@ void Decoder::header() {
   p_.over = axes(0, "the number of axes of `over`");
   for (Const& constant : p_.consts) {
     if (!in_.ok()) return;
-    const uint32_t count = constant.table ? at_least_one("the number of values of a table") : 1;
+    const uint32_t count =
+        constant.table ? at_least_one(in_, "the number of values of a table") : 1;
     constant.values = p_.add_values(exprs(count));
   }
   for (Buffer& buffer : p_.buffers) {
@@ -200,7 +201,7 @@ void Decoder::functions() {
     std::vector<LocalId> params;
     for (uint32_t i = 0; i < count && in_.ok(); ++i) params.push_back(param());
     fn.params = p_.add_params(params);
-    fn.result = optional_type();
+    fn.result = optional_type_in(in_);
     fn.body = block(1);
   }
 }
@@ -214,8 +215,8 @@ LocalId Decoder::param() {
   Local local;
   local.kind = code == static_cast<uint8_t>(ParamCode::Value) ? Local::Kind::Param
                                                               : Local::Kind::BufferParam;
-  local.name = name("the name of a parameter");
-  local.type = type();
+  local.name = name_in(in_, "the name of a parameter");
+  local.type = type_in(in_);
   return declare(std::move(local));
 }
 

@@ -9,6 +9,23 @@
 
 namespace vyre::ir::binary {
 
+namespace {
+
+// Sign and suffix of a literal; the suffix is an arithmetic type other than bool.
+std::pair<bool, std::optional<Type>> literal_flags(Reader& in, bool integer) {
+  const size_t start = in.offset();
+  const uint8_t flags = in.u8("the flags of a literal");
+  const bool negative = (flags & 1) != 0;
+  if (flags <= 1) return {negative, std::nullopt};
+  const int number = (flags >> 1) - 1;
+  const bool fits = number < kTypeCount && (integer ? is_number(static_cast<Type>(number))
+                                                    : is_float(static_cast<Type>(number)));
+  if (!fits) in.unknown_tag(start, flags, "the flags of a literal");
+  return {negative, fits ? std::optional(static_cast<Type>(number)) : std::nullopt};
+}
+
+}  // namespace
+
 LocalId Decoder::declare(Local local) {
   take_node();
   const LocalId id = p_.add(std::move(local));
@@ -112,11 +129,11 @@ Expr Decoder::expr_node() {
       return Binary{op, left, expr()};
     }
     case ExprCode::Cast: {
-      const Type to = type();
+      const Type to = type_in(in_);
       return Cast{to, expr()};
     }
     case ExprCode::Bitcast: {
-      const Type to = type();
+      const Type to = type_in(in_);
       return Bitcast{to, expr()};
     }
     case ExprCode::IntrinsicCall: {
@@ -137,25 +154,13 @@ Expr Decoder::expr_node() {
   return Poison{};
 }
 
-std::pair<bool, std::optional<Type>> Decoder::literal_flags(bool integer) {
-  const size_t start = in_.offset();
-  const uint8_t flags = in_.u8("the flags of a literal");
-  const bool negative = (flags & 1) != 0;
-  if (flags <= 1) return {negative, std::nullopt};
-  const int number = (flags >> 1) - 1;
-  const bool fits = number < kTypeCount && (integer ? is_number(static_cast<Type>(number))
-                                                    : is_float(static_cast<Type>(number)));
-  if (!fits) in_.unknown_tag(start, flags, "the flags of a literal");
-  return {negative, fits ? std::optional(static_cast<Type>(number)) : std::nullopt};
-}
-
 Expr Decoder::int_literal() {
-  const auto [negative, suffix] = literal_flags(true);
+  const auto [negative, suffix] = literal_flags(in_, true);
   return IntLiteral{in_.varint(UINT64_MAX, "a whole number"), negative, suffix};
 }
 
 Expr Decoder::float_literal() {
-  const auto [negative, suffix] = literal_flags(false);
+  const auto [negative, suffix] = literal_flags(in_, false);
   const size_t start = in_.offset();
   const int32_t exponent = in_.zigzag32("an exponent");
   std::string digits = in_.string(SIZE_MAX, Code::MalformedBytes, "digits");

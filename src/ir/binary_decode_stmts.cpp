@@ -87,18 +87,18 @@ Stmt Decoder::stmt_node(uint32_t depth) {
       return Return{in_.flag("whether a value is returned") ? expr() : ExprId{}};
     case StmtCode::Nested: return Nested{block(depth + 1)};
     case StmtCode::Region: {
-      std::string region = name("the name of a region");
+      std::string region = name_in(in_, "the name of a region");
       return Region{std::move(region), block(depth + 1)};
     }
     case StmtCode::Barrier: return Barrier{in_.tag<Scope>(3, "a scope")};
     case StmtCode::Fixpoint: return fixpoint(depth);
     case StmtCode::AsyncCopy: return async_copy();
-    case StmtCode::Wait: return Wait{trap_tag()};
+    case StmtCode::Wait: return Wait{trap_tag_in(in_)};
     case StmtCode::Trap: {
-      const uint16_t tag = trap_tag();
+      const uint16_t tag = trap_tag_in(in_);
       return Trap{tag, expr()};
     }
-    case StmtCode::Resume: return Resume{trap_tag()};
+    case StmtCode::Resume: return Resume{trap_tag_in(in_)};
     case StmtCode::Collective: return collective();
   }
   in_.unknown_tag(start, code, "a statement");
@@ -108,8 +108,8 @@ Stmt Decoder::stmt_node(uint32_t depth) {
 Stmt Decoder::let(Local::Kind kind) {
   Local local;
   local.kind = kind;
-  local.name = name("the name of a local");
-  local.type = optional_type();
+  local.name = name_in(in_, "the name of a local");
+  local.type = optional_type_in(in_);
   const ExprId value = expr();
   return Let{declare(std::move(local)), value};
 }
@@ -117,8 +117,8 @@ Stmt Decoder::let(Local::Kind kind) {
 Stmt Decoder::declare_array() {
   Local local;
   local.kind = Local::Kind::Array;
-  local.name = name("the name of an array");
-  local.type = type();
+  local.name = name_in(in_, "the name of an array");
+  local.type = type_in(in_);
   local.count = expr();
   return DeclareArray{declare(std::move(local))};
 }
@@ -141,7 +141,7 @@ Stmt Decoder::eval() {
 Stmt Decoder::for_loop(uint32_t depth) {
   Local variable;
   variable.kind = Local::Kind::For;
-  variable.name = name("the name of a loop variable");
+  variable.name = name_in(in_, "the name of a loop variable");
   const auto parts = in_.tag<uint8_t>(kForParts + 1, "the parts of a loop");
   For loop;
   loop.unroll = (parts & kIsUnrolled) != 0;
@@ -156,7 +156,7 @@ Stmt Decoder::for_loop(uint32_t depth) {
 }
 
 Stmt Decoder::fixpoint(uint32_t depth) {
-  const uint32_t count = at_least_one("the number of buffers of a fixpoint");
+  const uint32_t count = at_least_one(in_, "the number of buffers of a fixpoint");
   std::vector<Memory> buffers;
   for (uint32_t i = 0; i < count && in_.ok(); ++i) {
     take_node();
@@ -171,7 +171,7 @@ Stmt Decoder::fixpoint(uint32_t depth) {
 
 Stmt Decoder::async_copy() {
   AsyncCopy copy;
-  copy.tag = trap_tag();
+  copy.tag = trap_tag_in(in_);
   copy.dst = memory();
   copy.src = memory();
   copy.dst_index = expr();

@@ -22,6 +22,22 @@
 
 namespace vyre::ir::binary {
 
+// ---- what is read without the program so far
+
+uint32_t at_least_one(Reader& in, std::string_view what);
+std::string name_in(Reader& in, std::string_view what);
+inline Type type_in(Reader& in, std::string_view what = "a type") {
+  return in.tag<Type>(kTypeCount, what);
+}
+std::optional<Type> optional_type_in(Reader& in);
+inline uint16_t trap_tag_in(Reader& in) {
+  return static_cast<uint16_t>(in.varint(kMaxTag, "a tag"));
+}
+
+inline bool is_memory(Local::Kind kind) {
+  return kind == Local::Kind::Array || kind == Local::Kind::BufferParam;
+}
+
 class Decoder {
  public:
   explicit Decoder(std::span<const std::byte> bytes) : bytes_(bytes), in_(bytes) {}
@@ -46,11 +62,6 @@ class Decoder {
 
   // A count of things that each call take_node().
   uint32_t node_count(std::string_view what);
-  uint32_t at_least_one(std::string_view what);
-  std::string name(std::string_view what);
-
-  Type type(std::string_view what = "a type") { return in_.tag<Type>(kTypeCount, what); }
-  std::optional<Type> optional_type();
 
   // ---- declarations ----
 
@@ -68,10 +79,6 @@ class Decoder {
   LocalId declare(Local local);
   LocalId local();
 
-  static bool is_memory(Local::Kind kind) {
-    return kind == Local::Kind::Array || kind == Local::Kind::BufferParam;
-  }
-
   uint32_t index(size_t size, std::string_view what);
   Memory memory();
 
@@ -83,8 +90,6 @@ class Decoder {
   ExprId expr();
   Expr expr_node();
 
-  // Sign and suffix of a literal; the suffix is an arithmetic type other than bool.
-  std::pair<bool, std::optional<Type>> literal_flags(bool integer);
   Expr int_literal();
   Expr float_literal();
   Expr local_ref(size_t start);
@@ -109,8 +114,6 @@ class Decoder {
 
   // The operator of `v op= e`, or none.
   std::optional<BinaryOp> assign_op();
-
-  uint16_t trap_tag() { return static_cast<uint16_t>(in_.varint(kMaxTag, "a tag")); }
 
   struct Declared {
     LocalId id;

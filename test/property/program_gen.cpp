@@ -16,6 +16,13 @@ namespace {
 
 using namespace ir;
 
+Type value_type(Random& rnd) {
+  return static_cast<Type>(rnd.below(7));
+}
+Type element_type(Random& rnd) {
+  return static_cast<Type>(rnd.below(kTypeCount));
+}
+
 class Generator {
  public:
   Generator(uint64_t seed, GenOptions options)
@@ -64,9 +71,6 @@ class Generator {
   }
 
   // ---- expressions ----
-
-  Type value_type() { return static_cast<Type>(rnd_.below(7)); }
-  Type element_type() { return static_cast<Type>(rnd_.below(kTypeCount)); }
 
   std::optional<Type> suffix(bool decimal) {
     if (rnd_.one_in(2)) return std::nullopt;
@@ -171,8 +175,8 @@ class Generator {
         return Binary{static_cast<BinaryOp>(rnd_.below(18)), left, expr(depth)};
       }
       case 2: return Unary{static_cast<UnaryOp>(rnd_.below(3)), expr(depth)};
-      case 3: return Cast{value_type(), expr(depth)};
-      case 4: return Bitcast{value_type(), expr(depth)};
+      case 3: return Cast{value_type(rnd_), expr(depth)};
+      case 4: return Bitcast{value_type(rnd_), expr(depth)};
       case 5:
         if (const auto m = memory()) return Load{*m, expr(depth)};
         break;
@@ -229,12 +233,12 @@ class Generator {
 
   void declare_globals() {
     for (uint64_t i = rnd_.below(4); i > 0; --i)
-      p_.add(Const{fresh_name(), value_type(), rnd_.one_in(3), {}});
+      p_.add(Const{fresh_name(), value_type(rnd_), rnd_.one_in(3), {}});
     for (uint64_t i = rnd_.below(6); i > 0; --i) {
       Buffer buffer;
       buffer.name = fresh_name();
       buffer.kind = static_cast<BufferKind>(rnd_.below(kBufferKindCount));
-      buffer.element = element_type();
+      buffer.element = element_type(rnd_);
       p_.add(std::move(buffer));
     }
     for (uint64_t i = rnd_.below(3); i > 0; --i) {
@@ -293,11 +297,11 @@ class Generator {
       const bool buffer = rnd_.one_in(3);
       params.push_back(declare({fresh_name(),
                                 buffer ? Local::Kind::BufferParam : Local::Kind::Param,
-                                buffer ? element_type() : value_type(),
+                                buffer ? element_type(rnd_) : value_type(rnd_),
                                 {}}));
     }
     const Range range = p_.add_params(params);
-    const auto result = rnd_.one_in(2) ? std::optional(value_type()) : std::nullopt;
+    const auto result = rnd_.one_in(2) ? std::optional(value_type(rnd_)) : std::nullopt;
     const Block body = block(1);
     Fn& fn = p_.fns[index];
     fn.params = range;
@@ -390,7 +394,7 @@ class Generator {
 
   Stmt let(Local::Kind kind) {
     const ExprId value = expr();
-    const auto type = rnd_.one_in(2) ? std::optional(value_type()) : std::nullopt;
+    const auto type = rnd_.one_in(2) ? std::optional(value_type(rnd_)) : std::nullopt;
     return Let{declare({fresh_name(), kind, type, {}}), value};
   }
 
@@ -453,7 +457,7 @@ class Generator {
       case 2: return let(Local::Kind::Var);
       case 3: {
         const ExprId count = constant_expr();
-        return DeclareArray{declare({fresh_name(), Local::Kind::Array, value_type(), count})};
+        return DeclareArray{declare({fresh_name(), Local::Kind::Array, value_type(rnd_), count})};
       }
       case 4:
         if (const auto local = scalar()) return Assign{*local, assign_op(), expr()};
