@@ -21,6 +21,64 @@ std::optional<uint64_t> element_at(Type index_type, uint64_t bits, uint64_t coun
   return bits;
 }
 
+uint64_t apply_atomic(const Instr& instr, Type type, std::byte* at, const uint64_t* frame,
+                      bool& wrote) {
+  const uint64_t old = load_element(type, at);
+  const uint64_t operand = frame[instr.b];
+  const auto combine = [&](BinaryOp op) { return scalar_fn(op, type)(old, operand, 0); };
+  const auto pick = [&](Intrinsic op) { return scalar_fn(op, type)(old, operand, 0); };
+  uint64_t now = old;
+  wrote = true;
+  switch (static_cast<AtomicOp>(instr.what)) {
+    case AtomicOp::Add: now = combine(BinaryOp::Add); break;
+    case AtomicOp::Sub: now = combine(BinaryOp::Sub); break;
+    case AtomicOp::Min: now = pick(Intrinsic::Min); break;
+    case AtomicOp::Max: now = pick(Intrinsic::Max); break;
+    case AtomicOp::And: now = combine(BinaryOp::And); break;
+    case AtomicOp::Or: now = combine(BinaryOp::Or); break;
+    case AtomicOp::Xor: now = combine(BinaryOp::Xor); break;
+    case AtomicOp::Nand:
+      now = scalar_fn(UnaryOp::BitNot, type)(combine(BinaryOp::And), 0, 0);
+      break;
+    case AtomicOp::Exchange:
+    case AtomicOp::Store: now = operand; break;
+    case AtomicOp::Cas:
+      wrote = old == operand;
+      if (wrote) now = frame[instr.c];
+      break;
+    case AtomicOp::Load: wrote = false; break;
+  }
+  if (wrote) store_element(type, at, now);
+  return old;
+}
+
+// Control flow inside of a lane. False: it goes on at the next instruction.
+inline bool jumps(const Instr& i, Lane& lane, uint64_t*& frame, Pc& pc) {
+  if (i.op == Op::Return) {
+    if (i.a != kNoTarget) frame[1] = frame[i.a];
+    const uint32_t boundary = static_cast<uint32_t>(frame[0] >> 32);
+    pc = static_cast<Pc>(frame[0]);
+    lane.frame -= boundary;
+    frame -= boundary;
+    return true;
+  }
+  if (i.op == Op::JumpIf && frame[i.a] == 0) return false;
+  if (i.op == Op::JumpUnless && frame[i.a] != 0) return false;
+  if (i.op == Op::ForNext) {
+    // The variable is below the bound, so their distance fits the unsigned type.
+    const uint64_t mask = bits_of(i.type) == 64 ? ~uint64_t{0} : 0xFFFF'FFFF;
+    if (((frame[i.b] - frame[i.a]) & mask) <= i.imm) return false;
+    frame[i.a] = (frame[i.a] + i.imm) & mask;
+  }
+  if (i.op == Op::Call) {
+    frame[i.dst] = (uint64_t{i.dst} << 32) | (pc + 1);
+    lane.frame += i.dst;
+    frame += i.dst;
+  }
+  pc = i.target;
+  return true;
+}
+
 }  // namespace
 
 Machine::MemoryView Machine::view(MemoryRow row, Group& group, uint64_t* frame) {
@@ -60,11 +118,6 @@ uint64_t Machine::builtin(const Instr& instr, const Group& group, uint32_t lane)
   return 0;
 }
 
-Accessor Machine::accessor(const Group& group, uint32_t lane, Pc pc) const {
-  const uint32_t id = global_id(group, lane);
-  return {id, group.id, lane / options_.subgroup_size, id, pc};
-}
-
 void Machine::stop(const Stop& stop) {
   if (!stop_ || stop.lane < stop_->lane) stop_ = stop;
 }
@@ -77,7 +130,7 @@ bool Machine::poll(Pc pc) {
     error_ = Error{.code = ErrorCode::Timeout,
                    .message = std::move(message),
                    .context = {},
-                   .at = position(pc),
+                   .at = position_of(checked_, code_, pc),
                    .diagnostics = {}};
     return true;
   };
@@ -97,6 +150,95 @@ bool Machine::poll(Pc pc) {
         "the dispatch ran longer than its time limit; a lane was here. Fix: look for a loop that "
         "waits for another lane without a barrier, use smaller inputs, or allow more time");
   return false;
+}
+
+bool Machine::access(Group& group, uint32_t index, Pc pc, uint64_t* frame) {
+  const Instr& i = code_.instrs[pc];
+  const MemoryRow row = resolve(i.memory, frame);
+  const MemoryView memory = view(row, group, frame);
+  const std::optional<uint64_t> element = element_at(i.type, frame[i.a], memory.count);
+  if (!element) {
+    if (options_.checked) {
+      stop({.kind = Stop::Kind::OutOfBounds,
+            .lane = global_id(group, index),
+            .pc = pc,
+            .memory = row,
+            .index = integer_value(i.type, frame[i.a]),
+            .count = memory.count});
+      leave(group, index, LaneState::Ended);
+      return false;
+    }
+    if (i.op != Op::Store) frame[i.dst] = 0;
+    return true;
+  }
+  const bool tracked = races_ && code_.memories[row].kind <= MemoryInfo::Kind::Shared;
+  const auto accessor = [&]() -> Accessor {
+    const uint32_t id = global_id(group, index);
+    return {id, group.id, index / options_.subgroup_size, id, pc};
+  };
+  std::byte* const at = memory.data + *element * bytes_of(memory.element);
+  if (i.op == Op::Load) {
+    frame[i.dst] = load_element(memory.element, at);
+    if (tracked) races_->access(row, *element, Race::Access::Read, accessor());
+  } else if (i.op == Op::Store) {
+    store_element(memory.element, at, frame[i.b]);
+    if (tracked) {
+      const Accessor by = accessor();
+      races_->access(row, *element, Race::Access::Write, by);
+      races_->forget_release(row, *element, by);
+    }
+  } else {
+    bool wrote = false;
+    frame[i.dst] = apply_atomic(i, memory.element, at, frame, wrote);
+    if (row < slice_.agreed.size() && slice_.agreed[row] &&
+        static_cast<AtomicOp>(i.what) == AtomicOp::Store &&
+        agreed_.try_emplace({row, *element}, frame[i.b]).first->second != frame[i.b])
+      ++disagreements_;
+    if (tracked) {
+      const Accessor by = accessor();
+      races_->access(row, *element, wrote ? Race::Access::AtomicWrite : Race::Access::AtomicRead,
+                     by);
+      races_->order(row, *element, static_cast<MemoryOrder>(i.order),
+                    static_cast<AtomicOp>(i.what) != AtomicOp::Store, wrote, by);
+    }
+  }
+  return true;
+}
+
+void Machine::suspend(Group& group, uint32_t index, Pc pc, const uint64_t* frame) {
+  const Instr& i = code_.instrs[pc];
+  Lane& lane = group.lanes[index];
+  if (i.op == Op::End) return leave(group, index, LaneState::Ended);
+  if (i.op == Op::FixpointEnter && frame[i.a] == 0) {
+    stop({.kind = Stop::Kind::FixpointZero, .lane = global_id(group, index), .pc = pc});
+    return leave(group, index, LaneState::Ended);
+  }
+  if (i.op == Op::Trap && i.target == kNoTarget) {
+    stop({.kind = Stop::Kind::Trap,
+          .lane = global_id(group, index),
+          .pc = pc,
+          .tag = static_cast<uint16_t>(i.b),
+          .value = static_cast<uint32_t>(frame[i.a])});
+    return leave(group, index, LaneState::Ended);
+  }
+  if (i.op == Op::Trap) {
+    lane.tag = static_cast<uint16_t>(i.b);
+    lane.pc = i.target;
+    reports_[lane.tag].push_back({.tag = lane.tag,
+                                  .value = static_cast<uint32_t>(frame[i.a]),
+                                  .lane = global_id(group, index),
+                                  .at = position_of(checked_, code_, pc)});
+    waiting_[lane.tag].push_back({&group, index});
+    return leave(group, index, LaneState::Trapped);
+  }
+  lane.pc = pc;
+  // The last lane to arrive may go on at once, but it yields: the others come first or later as the
+  // schedule says.
+  arrive(group, index,
+         i.op == Op::Barrier    ? i.scope
+         : i.op == Op::Subgroup ? Scope::Subgroup
+         : i.op == Op::Wait     ? Scope::Workgroup
+                                : Scope::Grid);
 }
 
 bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
@@ -126,92 +268,18 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
       case Op::Length: frame[i.dst] = view(resolve(i.memory, frame), group, frame).count; break;
       case Op::Load:
       case Op::Store:
-      case Op::Atomic: {
-        const MemoryRow row = resolve(i.memory, frame);
-        const MemoryView memory = view(row, group, frame);
-        const std::optional<uint64_t> element = element_at(i.type, frame[i.a], memory.count);
-        if (!element) {
-          if (options_.checked) {
-            stop({.kind = Stop::Kind::OutOfBounds,
-                  .lane = global_id(group, index),
-                  .pc = pc,
-                  .memory = row,
-                  .index = integer_value(i.type, frame[i.a]),
-                  .count = memory.count});
-            leave(group, index, LaneState::Ended);
-            return false;
-          }
-          if (i.op != Op::Store) frame[i.dst] = 0;
-          break;
-        }
-        const bool tracked = races_ && code_.memories[row].kind <= MemoryInfo::Kind::Shared;
-        std::byte* const at = memory.data + *element * bytes_of(memory.element);
-        if (i.op == Op::Load) {
-          frame[i.dst] = load_element(memory.element, at);
-          if (tracked)
-            races_->access(row, *element, Race::Access::Read, accessor(group, index, pc));
-        } else if (i.op == Op::Store) {
-          store_element(memory.element, at, frame[i.b]);
-          if (tracked) {
-            const Accessor by = accessor(group, index, pc);
-            races_->access(row, *element, Race::Access::Write, by);
-            races_->forget_release(row, *element, by);
-          }
-        } else {
-          bool wrote = false;
-          frame[i.dst] = atomic(i, memory.element, at, frame, wrote);
-          if (row < slice_.agreed.size() && slice_.agreed[row] &&
-              static_cast<AtomicOp>(i.what) == AtomicOp::Store &&
-              agreed_.try_emplace({row, *element}, frame[i.b]).first->second != frame[i.b])
-            ++disagreements_;
-          if (tracked) {
-            const Accessor by = accessor(group, index, pc);
-            races_->access(row, *element,
-                           wrote ? Race::Access::AtomicWrite : Race::Access::AtomicRead, by);
-            races_->order(row, *element, static_cast<MemoryOrder>(i.order),
-                          static_cast<AtomicOp>(i.what) != AtomicOp::Store, wrote, by);
-          }
-        }
+      case Op::Atomic:
+        if (!access(group, index, pc, frame)) return false;
         break;
-      }
       case Op::ZeroArray: std::fill_n(frame + i.dst, i.a, 0); break;
-      case Op::Jump: pc = i.target; continue;
+      case Op::Jump:
       case Op::JumpIf:
-        if (frame[i.a] != 0) {
-          pc = i.target;
-          continue;
-        }
-        break;
       case Op::JumpUnless:
-        if (frame[i.a] == 0) {
-          pc = i.target;
-          continue;
-        }
-        break;
-      case Op::ForNext: {
-        // The variable is below the bound, so their distance fits the unsigned type.
-        const uint64_t mask = bits_of(i.type) == 64 ? ~uint64_t{0} : 0xFFFF'FFFF;
-        if (((frame[i.b] - frame[i.a]) & mask) > i.imm) {
-          frame[i.a] = (frame[i.a] + i.imm) & mask;
-          pc = i.target;
-          continue;
-        }
-        break;
-      }
+      case Op::ForNext:
       case Op::Call:
-        frame[i.dst] = (uint64_t{i.dst} << 32) | (pc + 1);
-        lane.frame += i.dst;
-        frame += i.dst;
-        pc = i.target;
-        continue;
-      case Op::Return: {
-        if (i.a != kNoTarget) frame[1] = frame[i.a];
-        const uint32_t boundary = static_cast<uint32_t>(frame[0] >> 32);
-        pc = static_cast<Pc>(frame[0]);
-        lane.frame -= boundary;
-        frame -= boundary;
-        continue;
-      }
+      case Op::Return:
+        if (jumps(i, lane, frame, pc)) continue;
+        break;
       case Op::Retire:
         if (frame[i.a] == 0 && !lane.retired) {
           lane.retired = true;
@@ -220,93 +288,24 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
             complete_subgroup(group, index / options_.subgroup_size);
         }
         break;
-      case Op::End: leave(group, index, LaneState::Ended); return false;
-      case Op::Trap:
-        if (i.target == kNoTarget) {
-          stop({.kind = Stop::Kind::Trap,
-                .lane = global_id(group, index),
-                .pc = pc,
-                .tag = static_cast<uint16_t>(i.b),
-                .value = static_cast<uint32_t>(frame[i.a])});
-          leave(group, index, LaneState::Ended);
-        } else {
-          lane.tag = static_cast<uint16_t>(i.b);
-          lane.pc = i.target;
-          reports_[lane.tag].push_back({.tag = lane.tag,
-                                        .value = static_cast<uint32_t>(frame[i.a]),
-                                        .lane = global_id(group, index),
-                                        .at = position(pc)});
-          waiting_[lane.tag].push_back({&group, index});
-          leave(group, index, LaneState::Trapped);
-        }
-        return false;
       case Op::CopyAsync: {
         bool ended = false;
         start_copy(group, index, pc, frame, ended);
         if (ended) return false;
         break;
       }
+      case Op::End:
+      case Op::Trap:
       case Op::FixpointEnter:
-        if (frame[i.a] == 0) {
-          stop({.kind = Stop::Kind::FixpointZero, .lane = global_id(group, index), .pc = pc});
-          leave(group, index, LaneState::Ended);
-          return false;
-        }
-        [[fallthrough]];
       case Op::FixpointPass:
       case Op::Resume:
       case Op::Collective:
-        lane.pc = pc;
-        arrive(group, index, Scope::Grid);
-        return false;
       case Op::Barrier:
-        lane.pc = pc;
-        arrive(group, index, i.scope);
-        // The last to arrive may go on at once, but it yields: the others come first or
-        // later as the schedule says.
-        return false;
       case Op::Subgroup:
-        lane.pc = pc;
-        arrive(group, index, Scope::Subgroup);
-        return false;
-      case Op::Wait:
-        lane.pc = pc;
-        arrive(group, index, Scope::Workgroup);
-        return false;
+      case Op::Wait: suspend(group, index, pc, frame); return false;
     }
     ++pc;
   }
-}
-
-uint64_t Machine::atomic(const Instr& instr, Type type, std::byte* at, const uint64_t* frame,
-                         bool& wrote) {
-  const uint64_t old = load_element(type, at);
-  const uint64_t operand = frame[instr.b];
-  const auto combine = [&](BinaryOp op) { return scalar_fn(op, type)(old, operand, 0); };
-  const auto pick = [&](Intrinsic op) { return scalar_fn(op, type)(old, operand, 0); };
-  uint64_t now = old;
-  wrote = true;
-  switch (static_cast<AtomicOp>(instr.what)) {
-    case AtomicOp::Add: now = combine(BinaryOp::Add); break;
-    case AtomicOp::Sub: now = combine(BinaryOp::Sub); break;
-    case AtomicOp::Min: now = pick(Intrinsic::Min); break;
-    case AtomicOp::Max: now = pick(Intrinsic::Max); break;
-    case AtomicOp::And: now = combine(BinaryOp::And); break;
-    case AtomicOp::Or: now = combine(BinaryOp::Or); break;
-    case AtomicOp::Xor: now = combine(BinaryOp::Xor); break;
-    case AtomicOp::Nand:
-      now = scalar_fn(UnaryOp::BitNot, type)(combine(BinaryOp::And), 0, 0);
-      break;
-    case AtomicOp::Exchange:
-    case AtomicOp::Store: now = operand; break;
-    case AtomicOp::Cas:
-      wrote = old == operand;
-      if (wrote) now = frame[instr.c];
-      break;
-    case AtomicOp::Load: wrote = false; break;
-  }
-  if (wrote) store_element(type, at, now);
-  return old;
 }
 
 void Machine::start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame, bool& ended) {

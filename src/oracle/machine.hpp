@@ -2,7 +2,7 @@
 // The machine that runs Code: lanes, the workgroups that hold them, where they synchronise.
 //
 // A lane runs until it ends, traps, or has to wait for others. When the last live lane of a scope
-// arrives at a meeting point, what the point stands for happens once, and all go on. Which ready
+// arrives at a synchronisation point, its action happens once, and all go on. Which ready
 // lane runs next is the schedule's choice (schedule.cpp) and must not matter to a race-free
 // program.
 #pragma once
@@ -92,6 +92,13 @@ struct Slice {
   bool all_arrive = false;
 };
 
+inline MemoryRow resolve(MemoryRow row, const uint64_t* frame) {
+  return (row & kParam) != 0 ? static_cast<MemoryRow>(frame[row & ~kParam]) : row;
+}
+Position position_of(const check::CheckedProgram& checked, const Code& code, Pc pc);
+// The error that a dispatch ends with which a lane stopped.
+Error error_of(const check::CheckedProgram& checked, const Code& code, const Stop& stop);
+
 class Machine : private HandlerBuffers {
  public:
   // `buffers` by BufferId, as long as the launch says; shared ones are not looked at.
@@ -124,31 +131,26 @@ class Machine : private HandlerBuffers {
 
   // ---- schedule.cpp: which lane runs
   std::unique_ptr<Group> start_group(uint64_t n);
-  Result<void> check_memory(uint64_t groups) const;
   void keep_or_finish(std::unique_ptr<Group> group);
-  [[nodiscard]] uint64_t group_bytes() const;
   void run_in_order();
   void run_group_in_order(Group& group);
   void run_at_random();
   void remove_finished_groups();
   void make_ready(Group& group, uint32_t lane);
-  [[nodiscard]] bool failed() const { return error_.has_value(); }
 
   // ---- execute.cpp: what a lane does
   // Runs at most `budget` statements. True: the lane could go on.
   bool run_lane(Group& group, uint32_t index, uint64_t budget);
+  // A load, a store or an atomic. False: the lane stopped.
+  bool access(Group& group, uint32_t index, Pc pc, uint64_t* frame);
+  // The lane ends, traps, or waits for others.
+  void suspend(Group& group, uint32_t index, Pc pc, const uint64_t* frame);
   bool poll(Pc pc);
   MemoryView view(MemoryRow row, Group& group, uint64_t* frame);
-  static MemoryRow resolve(MemoryRow row, const uint64_t* frame) {
-    return (row & kParam) != 0 ? static_cast<MemoryRow>(frame[row & ~kParam]) : row;
-  }
   uint64_t builtin(const Instr& instr, const Group& group, uint32_t lane) const;
-  static uint64_t atomic(const Instr& instr, ir::Type type, std::byte* at, const uint64_t* frame,
-                         bool& wrote);
   void start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame, bool& ended);
   void perform(Group& group, PendingCopy& copy);
   void stop(const Stop& stop);
-  Accessor accessor(const Group& group, uint32_t lane, Pc pc) const;
 
   // ---- synchronise.cpp: what happens where lanes synchronise
   void arrive(Group& group, uint32_t index, ir::Scope scope);
@@ -168,11 +170,7 @@ class Machine : private HandlerBuffers {
   uint64_t* frame_of(Group& group, uint32_t lane) {
     return group.slots.data() + uint64_t{lane} * code_.frame_slots + group.lanes[lane].frame;
   }
-  [[nodiscard]] std::vector<Pc> path_of(const LaneRef& ref) const;
 
-  // ---- errors
-  [[nodiscard]] Position position(Pc pc) const;
-  [[nodiscard]] Error stop_error() const;
   [[nodiscard]] uint32_t global_id(const Group& group, uint32_t lane) const {
     return static_cast<uint32_t>(group.id * lanes_per_group_ + lane);
   }

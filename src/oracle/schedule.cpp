@@ -22,6 +22,33 @@ constexpr size_t kLanesAtOnce = 4096;
 // Up to here the order in which workgroups start is shuffled.
 constexpr uint64_t kMostShuffled = uint64_t{1} << 20;
 
+uint64_t group_bytes(const Code& code, const Options& options, uint32_t lanes) {
+  const uint64_t subgroups = (lanes + options.subgroup_size - 1) / options.subgroup_size;
+  return sizeof(Group) + uint64_t{lanes} * (sizeof(Lane) + 8 * uint64_t{code.frame_slots}) +
+         code.shared_bytes + subgroups * sizeof(Group::Subgroup);
+}
+
+Result<void> check_memory(const Code& code, const Options& options, uint32_t lanes,
+                          std::span<const std::span<std::byte>> buffers, uint64_t groups) {
+  uint64_t used = 0;
+  for (const auto& buffer : buffers) used += buffer.size();
+  // Compare without a product that could overflow.
+  const uint64_t left = options.memory_limit > used ? options.memory_limit - used : 0;
+  if (groups <= left / group_bytes(code, options, lanes)) return {};
+  return std::unexpected(Error{
+      .code = ErrorCode::LimitExceeded,
+      .message = fmt::format(
+          "{} workgroups of {} lanes have to be kept at once, with {} bytes per lane and {} bytes "
+          "of "
+          "shared memory per workgroup; with {} bytes of buffers that is more than the limit of {} "
+          "bytes. Fix: use a smaller grid, fewer locals, or allow more memory",
+          groups, lanes, sizeof(Lane) + 8 * uint64_t{code.frame_slots}, code.shared_bytes, used,
+          options.memory_limit),
+      .context = {},
+      .at = {},
+      .diagnostics = {}});
+}
+
 }  // namespace
 
 Machine::Machine(const check::CheckedProgram& checked, const Code& code,
@@ -39,34 +66,6 @@ Machine::Machine(const check::CheckedProgram& checked, const Code& code,
       random_(options.seed) {
   if (options.races) races_.emplace(checked, code, options.max_races);
   deadline_ = std::chrono::steady_clock::now() + options.timeout;
-}
-
-uint64_t Machine::group_bytes() const {
-  const uint64_t subgroups =
-      (lanes_per_group_ + options_.subgroup_size - 1) / options_.subgroup_size;
-  return sizeof(Group) +
-         uint64_t{lanes_per_group_} * (sizeof(Lane) + 8 * uint64_t{code_.frame_slots}) +
-         code_.shared_bytes + subgroups * sizeof(Group::Subgroup);
-}
-
-Result<void> Machine::check_memory(uint64_t groups) const {
-  uint64_t used = 0;
-  for (const auto& buffer : buffers_) used += buffer.size();
-  // Compare without a product that could overflow.
-  const uint64_t left = options_.memory_limit > used ? options_.memory_limit - used : 0;
-  if (groups <= left / group_bytes()) return {};
-  return std::unexpected(Error{
-      .code = ErrorCode::LimitExceeded,
-      .message = fmt::format(
-          "{} workgroups of {} lanes have to be kept at once, with {} bytes per lane and {} bytes "
-          "of "
-          "shared memory per workgroup; with {} bytes of buffers that is more than the limit of {} "
-          "bytes. Fix: use a smaller grid, fewer locals, or allow more memory",
-          groups, lanes_per_group_, sizeof(Lane) + 8 * uint64_t{code_.frame_slots},
-          code_.shared_bytes, used, options_.memory_limit),
-      .context = {},
-      .at = {},
-      .diagnostics = {}});
 }
 
 void Machine::make_ready(Group& group, uint32_t lane) {
@@ -106,7 +105,8 @@ std::unique_ptr<Group> Machine::start_group(uint64_t n) {
 void Machine::keep_or_finish(std::unique_ptr<Group> group) {
   if (group->live != 0 || group->trapped != 0) {
     groups_.push_back(std::move(group));
-    totals_.peak_state_bytes = std::max(totals_.peak_state_bytes, groups_.size() * group_bytes());
+    totals_.peak_state_bytes = std::max(
+        totals_.peak_state_bytes, groups_.size() * group_bytes(code_, options_, lanes_per_group_));
     return;
   }
   if (races_) races_->end_group(group->id);
@@ -118,11 +118,11 @@ void Machine::keep_or_finish(std::unique_ptr<Group> group) {
 void Machine::run_group_in_order(Group& group) {
   const bool reversed = options_.schedule == Schedule::Reversed;
   const auto lanes = static_cast<uint32_t>(group.lanes.size());
-  for (bool any = true; any && !failed();) {
+  for (bool any = true; any && !error_;) {
     any = false;
     for (uint32_t k = 0; k < lanes; ++k) {
       const uint32_t l = reversed ? lanes - 1 - k : k;
-      while (group.lanes[l].state == LaneState::Ready && !failed()) {
+      while (group.lanes[l].state == LaneState::Ready && !error_) {
         any = true;
         run_lane(group, l, ~uint64_t{0});
       }
@@ -133,8 +133,8 @@ void Machine::run_group_in_order(Group& group) {
 void Machine::run_in_order() {
   const bool reversed = options_.schedule == Schedule::Reversed;
   // Workgroups are kept in the order in which they started.
-  for (size_t k = 0; k < groups_.size() && !failed(); ++k) run_group_in_order(*groups_[k]);
-  while (unstarted_ != 0 && !failed()) {
+  for (size_t k = 0; k < groups_.size() && !error_; ++k) run_group_in_order(*groups_[k]);
+  while (unstarted_ != 0 && !error_) {
     auto group =
         start_group(slice_.first + (reversed ? unstarted_ - 1 : groups_in_slice_ - unstarted_));
     --unstarted_;
@@ -145,7 +145,7 @@ void Machine::run_in_order() {
 
 void Machine::run_at_random() {
   size_t sweep_at = 64;
-  while (!failed()) {
+  while (!error_) {
     while (unstarted_ != 0 && ready_.size() < kLanesAtOnce) {
       if (groups_.size() >= sweep_at) {
         remove_finished_groups();
@@ -167,7 +167,8 @@ void Machine::run_at_random() {
 }
 
 void Machine::remove_finished_groups() {
-  totals_.peak_state_bytes = std::max(totals_.peak_state_bytes, groups_.size() * group_bytes());
+  totals_.peak_state_bytes = std::max(
+      totals_.peak_state_bytes, groups_.size() * group_bytes(code_, options_, lanes_per_group_));
   std::vector<std::unique_ptr<Group>> all = std::exchange(groups_, {});
   for (auto& group : all) keep_or_finish(std::move(group));
 }
@@ -190,7 +191,8 @@ Result<void> Machine::run_pass() {
   const uint64_t at_once =
       options_.schedule == Schedule::Random ? kLanesAtOnce / lanes_per_group_ + 1 : 1;
   if (auto ok =
-          check_memory(checked_.has_grid_barrier ? unstarted_ : std::min(unstarted_, at_once));
+          check_memory(code_, options_, lanes_per_group_, buffers_,
+                       checked_.has_grid_barrier ? unstarted_ : std::min(unstarted_, at_once));
       !ok)
     return ok;
   if (options_.schedule == Schedule::Random && unstarted_ <= kMostShuffled) {
@@ -207,7 +209,7 @@ Result<void> Machine::run_pass() {
     if (error_) return std::unexpected(*error_);
     remove_finished_groups();
     // Every lane has finished the phase: what it reported decides now.
-    if (stop_) return std::unexpected(stop_error());
+    if (stop_) return std::unexpected(error_of(checked_, code_, *stop_));
     Result<void> done;
     if (live_ != 0) {
       VYRE_CHECK(at_grid_ == live_);  // anything else waits for a lane that will never come

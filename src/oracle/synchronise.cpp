@@ -223,11 +223,13 @@ Result<void> Machine::resume(uint16_t tag) {
   return {};
 }
 
+namespace {
+
 // The calls that lead to the resume a lane waits for, outermost first, then the resume itself: in
 // this form places compare in the order of execution.
-std::vector<Pc> Machine::path_of(const LaneRef& ref) const {
+std::vector<Pc> path_of(const Code& code, const LaneRef& ref) {
   const Lane& lane = ref.group->lanes[ref.lane];
-  const uint64_t* base = ref.group->slots.data() + uint64_t{ref.lane} * code_.frame_slots;
+  const uint64_t* base = ref.group->slots.data() + uint64_t{ref.lane} * code.frame_slots;
   std::vector<Pc> path = {lane.pc};
   for (uint32_t frame = lane.frame; frame != 0;) {
     const uint64_t link = base[frame];
@@ -238,11 +240,13 @@ std::vector<Pc> Machine::path_of(const LaneRef& ref) const {
   return path;
 }
 
+}  // namespace
+
 // No lane is live, but some wait: the grid goes on at the first resume that has any.
 Result<void> Machine::resume_first() {
   std::optional<std::pair<std::vector<Pc>, uint16_t>> first;
   for (const auto& [tag, lanes] : waiting_) {
-    std::pair candidate(path_of(lanes.front()), tag);
+    std::pair candidate(path_of(code_, lanes.front()), tag);
     if (!first || candidate < *first) first = std::move(candidate);
   }
   VYRE_TRY(remaining_collectives(first->first.front()));
@@ -333,30 +337,30 @@ Error out_of_bounds_error(uint32_t lane, std::string_view memory, std::string_vi
           .diagnostics = {}};
 }
 
-Position Machine::position(Pc pc) const {
-  const ExprId expr = code_.exprs[pc];
-  const Program& p = checked_.program;
-  return expr.valid() ? p.position_of(expr) : p.position_of(code_.stmts[pc]);
+Position position_of(const check::CheckedProgram& checked, const Code& code, Pc pc) {
+  const ExprId expr = code.exprs[pc];
+  const Program& p = checked.program;
+  return expr.valid() ? p.position_of(expr) : p.position_of(code.stmts[pc]);
 }
 
-Error Machine::stop_error() const {
-  const Program& p = checked_.program;
+Error error_of(const check::CheckedProgram& checked, const Code& code, const Stop& stop) {
+  const Program& p = checked.program;
   Error error{.code = ErrorCode::Trapped,
               .message = {},
               .context = {},
-              .at = position(stop_->pc),
+              .at = position_of(checked, code, stop.pc),
               .diagnostics = {}};
-  switch (stop_->kind) {
+  switch (stop.kind) {
     case Stop::Kind::Trap:
       return trapped_error(
-          {.tag = stop_->tag, .value = stop_->value, .lane = stop_->lane, .at = error.at});
-    case Stop::Kind::FixpointZero: return zero_passes_error(stop_->lane, error.at);
+          {.tag = stop.tag, .value = stop.value, .lane = stop.lane, .at = error.at});
+    case Stop::Kind::FixpointZero: return zero_passes_error(stop.lane, error.at);
     case Stop::Kind::OutOfBounds: {
-      const Memory m = code_.memories[stop_->memory].memory;
+      const Memory m = code.memories[stop.memory].memory;
       const std::string& name = m.kind == Memory::Kind::Buffer  ? p[m.buffer()].name
                                 : m.kind == Memory::Kind::Table ? p[m.table()].name
                                                                 : p[m.local()].name;
-      return out_of_bounds_error(stop_->lane, name, to_text(stop_->index), stop_->count, error.at);
+      return out_of_bounds_error(stop.lane, name, to_text(stop.index), stop.count, error.at);
     }
   }
   return error;
