@@ -286,6 +286,7 @@ TEST(GridBarriers, AGpuGetsFewLargeBlocks) {
   backend::NullOptions options;
   options.info.kind = device::Kind::Gpu;
   options.info.profile.compute_units = 4;
+  options.info.profile.barrier_blocks_per_compute_unit = 2;
   options.resident_groups = 1000;
   device::Axes grid = {};
   device::Axes workgroup = {};
