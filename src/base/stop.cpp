@@ -62,7 +62,7 @@ StageScope::~StageScope() {
   stop_state.stage = outer_;
 }
 
-bool StopState::look(Stopped& stopped) const {
+bool StopState::poll(Stopped& stopped) const {
   if (scope == nullptr) return false;
   stopped.stage = stage;
   const StopCondition::Time now = std::chrono::steady_clock::now();
@@ -79,13 +79,13 @@ bool StopState::look(Stopped& stopped) const {
 
 bool stop_requested() {
   Stopped stopped;
-  return stop_state.look(stopped);
+  return stop_state.poll(stopped);
 }
 
 void poll_stop_now() {
   stop_state.countdown = StopState::kPollEvery;
   Stopped stopped;
-  if (stop_state.look(stopped)) throw stopped;
+  if (stop_state.poll(stopped)) throw stopped;
 }
 
 }  // namespace vyre

@@ -62,7 +62,7 @@ struct StopState {
   StopScope* scope = nullptr;
 
   // Reads clock and flags. True: `stopped` says why.
-  bool look(Stopped& stopped) const;
+  bool poll(Stopped& stopped) const;
 };
 extern constinit thread_local StopState stop_state;
 

@@ -39,7 +39,7 @@ std::string_view name_of(Hidden::Kind kind) {
     case Hidden::Kind::ReportValue: return "trap value";
     case Hidden::Kind::ReportSite: return "trap site";
     case Hidden::Kind::Snapshot: return "snapshot";
-    case Hidden::Kind::Meeting: return "meeting";
+    case Hidden::Kind::Votes: return "meeting";
     case Hidden::Kind::Grid: return "grid";
   }
   return "?";

@@ -26,7 +26,7 @@ bool starts_as_zeros(Hidden::Kind kind) {
     case Hidden::Kind::Mask:
     case Hidden::Kind::Control:
     case Hidden::Kind::Fixpoint:
-    case Hidden::Kind::Meeting: return true;
+    case Hidden::Kind::Votes: return true;
     case Hidden::Kind::Frame:
     case Hidden::Kind::GroupFrame:
     case Hidden::Kind::Slot:

@@ -254,7 +254,7 @@ Result<void> PlanRunner::add_launch(uint32_t index) {
     if (segment.reports_live) m_.set_hidden_word(control, ControlWords::kLive, 0);
     for (uint32_t r = 0; r < plan_.resumes.size(); ++r)
       m_.set_hidden_word(control, plan_.control.parked(r), 0);
-    if (const auto meeting = plan_.find_hidden(Hidden::Kind::Meeting)) m_.zero(*meeting);
+    if (const auto votes = plan_.find_hidden(Hidden::Kind::Votes)) m_.zero(*votes);
   }
   const device::Entry& entry = s_.variant->entries[index];
   device::Launch launch;

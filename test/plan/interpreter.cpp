@@ -473,8 +473,7 @@ class GridRun {
   Signal launch(uint32_t index) {
     const Segment& segment = plan_.segments[index];
     if (!plan_.whole) set_word(control(), ControlWords::kLive, 0);
-    if (Bytes* meeting = hidden_.find(Hidden::Kind::Meeting))
-      std::ranges::fill(*meeting, std::byte{0});
+    if (Bytes* votes = hidden_.find(Hidden::Kind::Votes)) std::ranges::fill(*votes, std::byte{0});
     if (Bytes* grid = hidden_.find(Hidden::Kind::Grid))
       for (uint32_t axis = 0; axis < 3; ++axis) set_word(*grid, axis, launch_.grid[axis]);
     if (++ran_.launches > options_.max_launches) return fail(internal("the plan does not end"));

@@ -58,7 +58,7 @@ struct Hidden {
     ReportValue,  // per lane: value of its last trap
     ReportSite,   // per lane: row of Plan::sites
     Snapshot,     // a fixpoint's buffer as it was before the pass
-    Meeting,      // native route: words of votes and stops, zeros before the launch
+    Votes,        // native route: words of votes and stops, zeros before the launch
     Grid,         // workgroups of the dispatch along each axis, for launches of fewer
   };
   enum class Extent : uint8_t { Once, PerWorkgroup, PerLane, LikeBuffer };

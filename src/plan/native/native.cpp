@@ -19,7 +19,7 @@ NativeState prepare_native(Draft& d, const CutPoints& cuts, BufferId control) {
   NativeState native;
   native.control = control;
   Hidden hidden;
-  hidden.kind = Hidden::Kind::Meeting;
+  hidden.kind = Hidden::Kind::Votes;
   hidden.name = "meeting";
   native.words.fixpoints = static_cast<uint32_t>(d.fixpoints.size());
   hidden.count = native.words.published(0);

@@ -12,7 +12,7 @@
 
 namespace vyre::plan {
 
-// Words of Hidden::Kind::Meeting. Those of a kind rotate over three rounds: one is written, one was
+// Words of Hidden::Kind::Votes. Those of a kind rotate over three rounds: one is written, one was
 // read in the round before, one is being cleared, and a single barrier keeps them apart.
 struct VoteWords {
   static constexpr uint32_t kAlive = 0;

@@ -172,7 +172,7 @@ Votes::Votes(const plan::Plan& plan, const plan::Segment& segment) {
   for (uint32_t i = 0; i < segment.arguments.size(); ++i) {
     const plan::Argument& argument = segment.arguments[i];
     if (argument.kind != plan::Argument::Kind::Source && argument.index < plan.hidden.size() &&
-        plan.hidden[argument.index].kind == plan::Hidden::Kind::Meeting)
+        plan.hidden[argument.index].kind == plan::Hidden::Kind::Votes)
       Finder(segment.program.program, BufferId{i}).run(*this);
   }
 }
