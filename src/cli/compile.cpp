@@ -85,7 +85,7 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
                                                  .limits = limits,
                                                  .checked = options.checked}));
   const codegen::Target target{
-      .format = format,
+      .format = codegen::listing_format(options.emit, format),
       .subgroup_size = can.subgroup_size,
       .checked = options.checked,
       .architecture = options.architecture.empty() ? facts.architecture : options.architecture};
@@ -100,7 +100,7 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
   VYRE_TRY_ASSIGN(auto code,
                   binary ? binary_of(facts.id, request, limits) : listing_of(request, limits));
   return Listed{.code = std::move(code),
-                .format = format,
+                .format = target.format,
                 .strategy = shown.strategy,
                 .plan = shown.digest,
                 .segments = shown.plan.segments.size()};
@@ -129,7 +129,10 @@ std::optional<Failure> misuse(const App& app, const CompileOptions& options) {
 
 }  // namespace
 
-int run_compile(App& app, const CompileOptions& options) {
+int run_compile(App& app, const CompileOptions& given) {
+  CompileOptions options = given;
+  if (options.device.empty() && options.architecture.empty())
+    options.device = codegen::listing_device(options.emit);
   if (const auto failure = misuse(app, options)) return app.fail(*failure);
   const auto facts =
       options.architecture.empty()

@@ -122,6 +122,28 @@ std::vector<std::string> listing_names() {
   return names;
 }
 
+namespace {
+
+const TargetDescriptor* target_for_every_device(std::string_view listing) {
+  for (const TargetDescriptor* const target : targets())
+    if (!target->listed_for.empty() &&
+        std::ranges::find(target->listings, listing, &Listing::name) != target->listings.end())
+      return target;
+  return nullptr;
+}
+
+}  // namespace
+
+Format listing_format(std::string_view listing, Format format) {
+  const TargetDescriptor* const target = target_for_every_device(listing);
+  return target != nullptr ? target->format : format;
+}
+
+std::string_view listing_device(std::string_view listing) {
+  const TargetDescriptor* const target = target_for_every_device(listing);
+  return target != nullptr ? target->listed_for : std::string_view();
+}
+
 Result<Code> list_code(std::string_view listing, const Target& target, const plan::Plan& plan) {
   const TargetDescriptor* const found = find_target(target.format);
   if (found != nullptr) {

@@ -32,6 +32,11 @@ Result<Code> emit(const Target& target, const plan::Plan& plan);
 // The words of `vyre compile --emit`: the listings of all targets, and the forms that only the
 // driver of a device makes or that no target of this build has.
 std::vector<std::string> listing_names();
+// The target that prints a listing for a device of this format: that of the format, or one that
+// has it for every device.
+device::Format listing_format(std::string_view listing, device::Format format);
+// The device that it is for if people name none; empty: they have to.
+std::string_view listing_device(std::string_view listing);
 // Unsupported if code of this format has no such listing.
 Result<Code> list_code(std::string_view listing, const Target& target, const plan::Plan& plan);
 

@@ -70,6 +70,10 @@ struct TargetDescriptor {
   // The code is text that a driver compiles, which nothing can stop.
   bool driver_compiles = false;
 
+  // The device whose listings people get that name none; every other device has them as well,
+  // whatever it loads. Empty: only devices of this format have them.
+  std::string_view listed_for = {};
+
   // For code that can be made without a device, `--arch`: what it relies on there. Null: none.
   device::Capabilities (*architecture_capabilities)() = nullptr;
   std::string_view default_architecture = {};

@@ -101,7 +101,16 @@ TEST(Targets, RefusalsSayWhatToDo) {
 
 // The order of the words is that of `vyre compile --help`.
 TEST(Targets, ListingNames) {
-  EXPECT_THAT(listing_names(), ElementsAreArray({"llvm", "asm", "ptx", "spirv", "cubin"}));
+  EXPECT_THAT(listing_names(), ElementsAreArray({"llvm", "asm", "ptx", "c", "spirv", "cubin"}));
+}
+
+// What people get of a device that does not load it.
+TEST(Targets, ListingsForEveryDevice) {
+  EXPECT_EQ(listing_format("c", Format::Object), Format::C);
+  EXPECT_EQ(listing_format("c", Format::Ptx), Format::C);
+  EXPECT_EQ(listing_format("ptx", Format::Object), Format::Object);
+  EXPECT_EQ(listing_device("c"), "cpu");
+  EXPECT_EQ(listing_device("llvm"), "");
 }
 
 TEST(Targets, FirstOfTheFormatsOfADevice) {

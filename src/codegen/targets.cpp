@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/check.hpp"
+#include "codegen/c/c.hpp"
 #include "codegen/llvm/cpu/target.hpp"
 #include "codegen/llvm/nvptx/target.hpp"
 #include "codegen/program_target.hpp"
@@ -12,7 +13,7 @@
 namespace vyre::codegen {
 
 std::span<const TargetDescriptor* const> targets() {
-  static constexpr std::array kTargets = {&kProgramTarget, &kCpuTarget, &kNvptxTarget};
+  static constexpr std::array kTargets = {&kProgramTarget, &kCpuTarget, &kNvptxTarget, &kCTarget};
   return kTargets;
 }
 

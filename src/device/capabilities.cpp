@@ -39,6 +39,7 @@ std::string_view name_of(Format format) {
     case Format::Ptx: return "ptx";
     case Format::Cubin: return "cubin";
     case Format::Spirv: return "spirv";
+    case Format::C: return "c";
   }
   VYRE_CHECK(false && "a Format outside its enumeration");
 }

@@ -118,6 +118,34 @@ TEST_F(Compile, Routes) {
   EXPECT_EQ(ptx({"--route", "shortest"}).exit_code, 2);
 }
 
+// For people and other compilers: no device of the registry loads it, and every one shows it.
+TEST_F(Compile, C) {
+  const Outcome plain = compile({"--emit", "c"});
+  EXPECT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_THAT(plain.out, AllOf(HasSubstr("#include <stdint.h>"),
+                               HasSubstr("void vyre_entry_0(const struct vyre_args *args"),
+                               HasSubstr("const struct vyre_info vyre_info[1]")));
+  EXPECT_EQ(compile({"--emit", "c", "--device", "cpu"}).out, plain.out);
+  const Json document = compile({"--emit", "c", "--json"}).json();
+  EXPECT_EQ(document["device"], "cpu");
+  EXPECT_EQ(document["format"], "c");
+  EXPECT_EQ(document["code"], plain.out);
+  EXPECT_EQ(compile({"--emit", "c", "--arch", "sm_90"}).exit_code, 0);
+  EXPECT_THAT(compile({"--emit", "c", "--checked"}).out, HasSubstr("vyre_stop_lane(g, 2, "));
+
+  const std::string cut = folder_.write("cut.vyre",
+                                        "program cut {\n  workgroup 64;\n  inout a : u32[];\n"
+                                        "  a[gid.x] = 1;\n  barrier grid;\n"
+                                        "  a[gid.x] += a[0];\n}\n");
+  EXPECT_THAT(run_vyre({"compile", cut, "--emit", "c"}).out, HasSubstr("vyre_entry_1"));
+  EXPECT_THAT(run_vyre({"compile", cut, "--emit", "c", "--route", "host"}).out,
+              HasSubstr("vyre_entry_1"));
+  const Outcome native = run_vyre({"compile", cut, "--emit", "c", "--route", "native"});
+  EXPECT_EQ(native.exit_code, 4);
+  EXPECT_THAT(native.err, AllOf(HasSubstr("no barrier over the grid inside of one"),
+                                HasSubstr("Fix: use the resident or host route")));
+}
+
 // With a driver that is none: its binaries are the PTX that they were made from.
 TEST_F(Compile, ForAGpu) {
   const Surroundings fake{.environment = {"VYRE_CUDA_LIBRARY=" VYRE_FAKE_CUDA}};

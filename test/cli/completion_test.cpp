@@ -89,7 +89,7 @@ TEST_F(BashCompletion, CommandsAndOptions) {
                           "fmt", "plan", "print", "run", "verify", "version"));
   EXPECT_THAT(offered({"c"}), ElementsAre("cache", "check", "compile", "completion"));
   EXPECT_THAT(offered({"compile", "--emit", ""}),
-              ElementsAre("asm", "cubin", "llvm", "ptx", "spirv"));
+              ElementsAre("asm", "c", "cubin", "llvm", "ptx", "spirv"));
   EXPECT_THAT(offered({"--color", "never", "pr"}), ElementsAre("print"));
   EXPECT_THAT(offered({"--v"}), ElementsAre("--version"));
   EXPECT_THAT(offered({"fmt", "--"}),

@@ -16,9 +16,10 @@ namespace vyre::device {
 
 using Axes = std::array<uint32_t, 3>;
 
-// What a backend can load: a checked program, object code of the host, PTX, CUDA binaries, SPIR-V.
-enum class Format : uint8_t { Program, Object, Ptx, Cubin, Spirv };
-inline constexpr int kFormatCount = 5;
+// What a backend can load: a checked program, object code of the host, PTX, CUDA binaries, SPIR-V,
+// C.
+enum class Format : uint8_t { Program, Object, Ptx, Cubin, Spirv, C };
+inline constexpr int kFormatCount = 6;
 std::string_view name_of(Format format);
 
 class FormatSet {

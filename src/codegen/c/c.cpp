@@ -2,6 +2,7 @@
 #include "codegen/c/c.hpp"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -89,8 +90,10 @@ static inline void vyre_stop_lane(struct vyre_group *g, uint16_t kind, uint32_t 
   *stop = (struct vyre_stop){kind, memory, site, lane, value, index};
 }
 
-static inline bool vyre_tick(struct vyre_group *g, uint32_t site) {
-  if (++g->ticks % 16384 != 0 || g->worker->poll(g->worker, site) == 0) return false;
+static inline bool vyre_tick(struct vyre_group *g, uint32_t site, uint32_t statements) {
+  if ((g->ticks += statements) < 16384) return false;
+  g->ticks = 0;
+  if (g->worker->poll(g->worker, site) == 0) return false;
   return g->ended = g->gave_up = true;
 }
 
@@ -144,12 +147,40 @@ std::optional<Error> refuse_c(const plan::Plan& plan) {
           ErrorCode::Unsupported,
           "printed C runs the workgroups of a launch one after the other, so that there is "
           "no barrier over the grid inside of one. Fix: use the resident or host route");
-    if (auto refused = private_refusal(segment.program)) return refused;
   }
   return std::nullopt;
 }
 
+namespace {
+
+std::optional<Error> can_emit(const Target& /*target*/, const plan::Plan& plan) {
+  return refuse_c(plan);
+}
+
+Result<Code> print(const Target& target, const plan::Plan& plan) {
+  VYRE_TRY_ASSIGN(const auto text, print_c(plan, {.subgroup_size = target.subgroup_size,
+                                                  .checked = target.checked,
+                                                  .poison = target.poison}));
+  const auto bytes = std::as_bytes(std::span(text));
+  return Code(bytes.begin(), bytes.end());
+}
+
+constexpr Listing kListings[] = {{"c", print}};
+
+}  // namespace
+
+constinit const TargetDescriptor kCTarget = {.format = device::Format::C,
+                                             .can_emit = can_emit,
+                                             .emit = print,
+                                             .listings = kListings,
+                                             .other_listing = "ask for c",
+                                             .explain = explain_c_stop,
+                                             .listed_for = "cpu"};
+
 Result<std::string> print_c(const plan::Plan& plan, const COptions& options) {
+  for (const plan::Segment& segment : plan.segments)
+    if (auto refused = private_refusal(segment.program))
+      return std::unexpected(std::move(*refused));
   VYRE_TRY_ASSIGN(auto text, print_all(plan, options));
   return std::move(text.code);
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "codegen/target.hpp"
 #include "device/kernel.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/plan/plan.hpp"
@@ -24,14 +25,17 @@ struct COptions {
 };
 
 // Unsupported: barriers over the grid inside of a launch, for which all workgroups would have to
-// run at once. LimitExceeded: lanes with more private memory than a thread's stack has.
+// run at once.
 std::optional<Error> refuse_c(const plan::Plan& plan);
 
-// refuse_c() has refused nothing. LimitExceeded for a plan that becomes too large.
+// refuse_c() has refused nothing. LimitExceeded: a plan that becomes too large, or lanes with more
+// private memory than the stack of a thread has.
 Result<std::string> print_c(const plan::Plan& plan, const COptions& options);
 
 // What a stop means that the code has reported, with its place in the source.
 Error explain_c_stop(const plan::Plan& plan, uint32_t segment, bool checked,
                      const device::KernelStop& stop);
+
+extern const TargetDescriptor kCTarget;
 
 }  // namespace vyre::codegen

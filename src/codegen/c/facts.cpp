@@ -15,6 +15,7 @@ Facts::Facts(const check::CheckedProgram& checked, bool accesses_end)
       accesses_end_(accesses_end),
       exprs_(p_.exprs.size()),
       fns_(p_.fns.size()),
+      fn_weights_(p_.fns.size()),
       called_(p_.fns.size()),
       tables_(p_.consts.size()) {
   collect(p_.body);
@@ -83,6 +84,44 @@ bool Facts::jumps(StmtId id) const {
     found = found || std::ranges::any_of(p_.items(b), [&](StmtId i) { return jumps(i); });
   });
   return found;
+}
+
+namespace {
+
+constexpr uint32_t kMostWeight = 1U << 14;  // that of asking at once
+
+}  // namespace
+
+uint32_t Facts::weight(ExprId id) const {
+  uint32_t sum = 0;
+  if (const auto* call = std::get_if<Call>(&p_[id])) {
+    uint32_t& known = fn_weights_[call->fn.index()];
+    if (known == 0) known = std::max(1U, weight(p_[call->fn].body));
+    sum = known;
+  }
+  for_each_operand(p_, p_[id], [&](ExprId operand) { sum += weight(operand); });
+  return std::min(sum, kMostWeight);
+}
+
+uint32_t Facts::weight(Block block) const {
+  uint32_t sum = 0;
+  for (const StmtId id : p_.items(block)) {
+    ++sum;
+    for_each_operand(p_, p_[id], [&](ExprId e) { sum += weight(e); });
+    for_each_block(p_[id], [&](Block inner) { sum += weight(inner); });
+    sum = std::min(sum, kMostWeight);
+  }
+  return sum;
+}
+
+bool Facts::is_straight(Block block) const {
+  bool straight = true;
+  for (const StmtId id : p_.items(block)) {
+    straight = straight && !properties_of(p_[id]).is_loop;
+    for_each_operand(p_, p_[id], [&](ExprId e) { straight = straight && weight(e) == 0; });
+    for_each_block(p_[id], [&](Block inner) { straight = straight && is_straight(inner); });
+  }
+  return straight;
 }
 
 bool Facts::synchronises(StmtId id, bool in_loop) const {

@@ -27,6 +27,11 @@ class Facts {
   [[nodiscard]] bool unstable(ir::ExprId id) const { return has(id, kEffect | kReads); }
   // The lane may end in it, or the launch may be given up.
   [[nodiscard]] bool may_end(ir::FnId id) const { return has(id, kEnds); }
+  // Statements that one execution of the block executes at least, calls included, each branch and
+  // loop once: how often a loop around it asks whether to go on.
+  [[nodiscard]] uint32_t weight(ir::Block block) const;
+  // No loop and no call is inside.
+  [[nodiscard]] bool is_straight(ir::Block block) const;
   // By FnId: called from the body, or from a function that is.
   [[nodiscard]] const std::vector<bool>& called() const { return called_; }
   // By ConstId: tables that the body and the functions called from it read.
@@ -43,11 +48,13 @@ class Facts {
   uint8_t collect(ir::Block block);
   uint8_t own(const ir::Expr& e);
   [[nodiscard]] bool jumps(ir::StmtId id) const;
+  [[nodiscard]] uint32_t weight(ir::ExprId id) const;
 
   const check::CheckedProgram& c_;
   const ir::Program& p_;
   bool accesses_end_;
   std::vector<uint8_t> exprs_, fns_;
+  mutable std::vector<uint32_t> fn_weights_;  // by FnId; 0: not known yet
   std::vector<bool> called_, tables_;
 };
 

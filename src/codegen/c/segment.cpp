@@ -159,7 +159,7 @@ class SegmentPrinter {
       if (use.save)
         out_.line("memcpy({}, worker->scratch + {}, {});", kept(use.buffer.value),
                   shared_at_[use.buffer.index()], shared_bytes(use.buffer.value));
-    out_.line("if (vyre_tick(g, {:#x}u)) return;", kNoSite);
+    out_.line("if (vyre_tick(g, {:#x}u, {})) return;", kNoSite, lanes());
     out_.close();
     out_.close();
     out_.blank();
@@ -281,7 +281,7 @@ class SegmentPrinter {
             steps(x.condition);
             out_.line("if ({} == 0) break;", frame_word(x.word));
             steps(x.body);
-            out_.line("if (vyre_tick(g, {})) return;", sites_.add({.at = x.at}));
+            out_.line("if (vyre_tick(g, {}, {})) return;", sites_.add({.at = x.at}), lanes());
             out_.close();
           },
           [&](const plan::FixpointStep&) { grid(); }, [&](const plan::ResumeStep&) { grid(); },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/c/statements.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -8,7 +9,6 @@
 #include "base/check.hpp"
 #include "base/match.hpp"
 #include "codegen/c/words.hpp"
-#include "ir/properties.hpp"
 
 namespace vyre::codegen::c {
 
@@ -99,23 +99,22 @@ void Statements::branch(const If& s) {
   b_.out->close();
 }
 
-void Statements::tick(StmtId loop) {
-  const uint32_t site = unit_.sites.add({.at = p_.position_of(loop)});
-  b_.leave_lane_if(fmt::format("vyre_tick(g, {})", site));
+void Statements::tick(StmtId loop, Block body) {
+  b_.leave_lane_if(tick_text(unit_, loop, body));
 }
 
-// So few iterations that nobody has to ask: none of them has a loop inside.
+std::string tick_text(const Unit& unit, StmtId loop, Block body) {
+  const uint32_t site = unit.sites.add({.at = unit.p().position_of(loop)});
+  return fmt::format("vyre_tick(g, {}, {})", site, std::max(1U, unit.facts.weight(body)));
+}
+
+// So few iterations that none of them has to ask.
 bool Statements::ends_soon(const For& s) const {
   constexpr uint64_t kFew = 64;
   const auto first = check::evaluate_constant(unit_.c, s.first);
   const auto last = check::evaluate_constant(unit_.c, s.last);
   if (!first || !last || last->bits - first->bits > kFew) return false;
-  bool plain = true;
-  for (const StmtId id : p_.items(s.body)) {
-    plain = plain && !properties_of(p_[id]).is_loop;
-    for_each_block(p_[id], [&](Block inner) { plain = plain && inner.empty(); });
-  }
-  return plain;
+  return unit_.facts.is_straight(s.body);
 }
 
 std::string step_text(const Unit& unit, const For& s, const std::string& variable,
@@ -135,7 +134,7 @@ void Statements::for_loop(const For& s, StmtId id) {
   const std::string_view type = value_type(*unit_.c.local_types[s.variable.index()]);
   b_.out->open("for ({0} {1} = {2}, {3} = {4}; {1} < {3}; {5}) {{", type, variable, bare(bounds[0]),
                end, bare(bounds[1]), step_text(unit_, s, variable, end));
-  if (!ends_soon(s)) tick(id);
+  if (!ends_soon(s)) tick(id, s.body);
   block(s.body);
   b_.out->close();
 }
@@ -148,7 +147,7 @@ void Statements::while_loop(const While& s, StmtId id) {
   } else {
     b_.out->open("while ({}) {{", bare(e_.value(s.condition)));
   }
-  tick(id);
+  tick(id, s.body);
   block(s.body);
   b_.out->close();
 }

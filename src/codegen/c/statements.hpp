@@ -13,7 +13,7 @@ class Statements {
   void block(ir::Block block);
   void statement(ir::StmtId id);
   // Asks now and then whether the launch is to be given up.
-  void tick(ir::StmtId loop);
+  void tick(ir::StmtId loop, ir::Block body);
 
  private:
   void let(const ir::Let& s);
@@ -32,6 +32,9 @@ class Statements {
   const ir::Program& p_;
   Expressions e_;
 };
+
+// True if the launch is given up; asked once in each iteration of a loop.
+std::string tick_text(const Unit& unit, ir::StmtId loop, ir::Block body);
 
 // What comes after `variable` in a `for`, without ever being past the end.
 std::string step_text(const Unit& unit, const ir::For& s, const std::string& variable,

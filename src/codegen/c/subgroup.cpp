@@ -49,7 +49,7 @@ class SubgroupCode {
   }
   // The number of the first lane that takes part.
   std::string first_lane();
-  void tick(StmtId loop);
+  void tick(StmtId loop, Block body);
 
   void hoist(ExprId id);
   void hoist(std::span<const ExprId> operands);
@@ -169,7 +169,7 @@ void SubgroupCode::for_loop(const For& s, StmtId id) {
             value_type(*unit_.c.local_types[s.variable.index()]), variable, first, end, last, lane,
             unit_.library.first_live(), number(unit_.subgroup_size),
             step_text(unit_, s, variable, end));
-  tick(id);
+  tick(id, s.body);
   block(s.body, true);
   out_.close();
   out_.close();
@@ -181,14 +181,13 @@ void SubgroupCode::while_loop(const While& s, StmtId id) {
   const std::string condition = captured(s.condition);
   const std::string lane = first_lane();
   out_.line("if ({} == {} || !{}[{}]) break;", lane, number(unit_.subgroup_size), condition, lane);
-  tick(id);
+  tick(id, s.body);
   block(s.body, true);
   out_.close();
 }
 
-void SubgroupCode::tick(StmtId loop) {
-  const uint32_t site = unit_.sites.add({.at = p_.position_of(loop)});
-  out_.line("if (vyre_tick(g, {})) return;", site);
+void SubgroupCode::tick(StmtId loop, Block body) {
+  out_.line("if ({}) return;", tick_text(unit_, loop, body));
 }
 
 // ---- runs

@@ -72,8 +72,10 @@ static inline void vyre_stop_lane(struct vyre_group *g, uint16_t kind, uint32_t 
   *stop = (struct vyre_stop){kind, memory, site, lane, value, index};
 }
 
-static inline bool vyre_tick(struct vyre_group *g, uint32_t site) {
-  if (++g->ticks % 16384 != 0 || g->worker->poll(g->worker, site) == 0) return false;
+static inline bool vyre_tick(struct vyre_group *g, uint32_t site, uint32_t statements) {
+  if ((g->ticks += statements) < 16384) return false;
+  g->ticks = 0;
+  if (g->worker->poll(g->worker, site) == 0) return false;
   return g->ended = g->gave_up = true;
 }
 
@@ -308,7 +310,7 @@ static void steps_0(struct vyre_group *g, struct state_0 *s) {
       }
     }
     s->half ^= 1;
-    if (vyre_tick(g, 0)) return;
+    if (vyre_tick(g, 0, 256)) return;
   }
   {
     const struct buffers_0_5 buffers = {
@@ -345,7 +347,7 @@ void vyre_entry_0(const struct vyre_args *args, struct vyre_worker *worker, uint
     s->control_h0[1] = UINT32_MAX;
     steps_0(g, s);
     if (g->gave_up) return;
-    if (vyre_tick(g, 0xffffffffu)) return;
+    if (vyre_tick(g, 0xffffffffu, 256)) return;
   }
 }
 

@@ -72,8 +72,10 @@ static inline void vyre_stop_lane(struct vyre_group *g, uint16_t kind, uint32_t 
   *stop = (struct vyre_stop){kind, memory, site, lane, value, index};
 }
 
-static inline bool vyre_tick(struct vyre_group *g, uint32_t site) {
-  if (++g->ticks % 16384 != 0 || g->worker->poll(g->worker, site) == 0) return false;
+static inline bool vyre_tick(struct vyre_group *g, uint32_t site, uint32_t statements) {
+  if ((g->ticks += statements) < 16384) return false;
+  g->ticks = 0;
+  if (g->worker->poll(g->worker, site) == 0) return false;
   return g->ended = g->gave_up = true;
 }
 
@@ -121,7 +123,7 @@ static void phase_0(struct vyre_group *g, const struct buffers_0 *m, uint32_t la
       const uint32_t v_v0 = g->wid[0] * 256u + lane;
       if ((v_v0 < m->visited_n2) && (atomic_load_u32(m->visited_b2, m->visited_n2, v_v0, memory_order_relaxed) == 1u)) {
         for (uint32_t e_v1 = load_u32(m->row_b0, m->row_n0, v_v0), e_v1_end = load_u32(m->row_b0, m->row_n0, v_v0 + 1u); e_v1 < e_v1_end; ++e_v1) {
-          if (vyre_tick(g, 0)) return;
+          if (vyre_tick(g, 0, 5)) return;
           const uint32_t at_v2 = load_u32(m->col_b1, m->col_n1, e_v1);
           const uint32_t with_v3 = 1u;
           const uint32_t t0 = atomic_max_u32(m->visited_b2, m->visited_n2, at_v2, with_v3, memory_order_relaxed);
@@ -150,7 +152,7 @@ void vyre_entry_0(const struct vyre_args *args, struct vyre_worker *worker, uint
       phase_0(g, &buffers, lane);
       if (g->gave_up) return;
     }
-    if (vyre_tick(g, 0xffffffffu)) return;
+    if (vyre_tick(g, 0xffffffffu, 256)) return;
   }
 }
 

@@ -72,8 +72,10 @@ static inline void vyre_stop_lane(struct vyre_group *g, uint16_t kind, uint32_t 
   *stop = (struct vyre_stop){kind, memory, site, lane, value, index};
 }
 
-static inline bool vyre_tick(struct vyre_group *g, uint32_t site) {
-  if (++g->ticks % 16384 != 0 || g->worker->poll(g->worker, site) == 0) return false;
+static inline bool vyre_tick(struct vyre_group *g, uint32_t site, uint32_t statements) {
+  if ((g->ticks += statements) < 16384) return false;
+  g->ticks = 0;
+  if (g->worker->poll(g->worker, site) == 0) return false;
   return g->ended = g->gave_up = true;
 }
 
@@ -322,7 +324,7 @@ static void steps_0(struct vyre_group *g, struct state_0 *s) {
       }
     }
     s->half ^= 1;
-    if (vyre_tick(g, 0)) return;
+    if (vyre_tick(g, 0, 256)) return;
   }
   {
     const struct buffers_0_6 buffers = {
@@ -357,7 +359,7 @@ void vyre_entry_0(const struct vyre_args *args, struct vyre_worker *worker, uint
     steps_0(g, s);
     if (g->gave_up) return;
     memcpy((unsigned char *)args->bindings[2].address + n * 1024, worker->scratch + 0, 1024);
-    if (vyre_tick(g, 0xffffffffu)) return;
+    if (vyre_tick(g, 0xffffffffu, 256)) return;
   }
 }
 
@@ -752,7 +754,7 @@ static void steps_1(struct vyre_group *g, struct state_1 *s) {
           }
         }
         s->half ^= 1;
-        if (vyre_tick(g, 1)) return;
+        if (vyre_tick(g, 1, 256)) return;
       }
       {
         const struct buffers_1_9 buffers = {
@@ -790,7 +792,7 @@ static void steps_1(struct vyre_group *g, struct state_1 *s) {
         }
       }
       s->half ^= 1;
-      if (vyre_tick(g, 2)) return;
+      if (vyre_tick(g, 2, 256)) return;
     }
   }
 }
@@ -813,7 +815,7 @@ void vyre_entry_1(const struct vyre_args *args, struct vyre_worker *worker, uint
     s->control_h0[1] = UINT32_MAX;
     steps_1(g, s);
     if (g->gave_up) return;
-    if (vyre_tick(g, 0xffffffffu)) return;
+    if (vyre_tick(g, 0xffffffffu, 256)) return;
   }
 }
 
@@ -856,7 +858,7 @@ void vyre_entry_2(const struct vyre_args *args, struct vyre_worker *worker, uint
       phase_2(g, &buffers, lane);
       if (g->gave_up) return;
     }
-    if (vyre_tick(g, 0xffffffffu)) return;
+    if (vyre_tick(g, 0xffffffffu, 256)) return;
   }
 }
 

@@ -72,8 +72,10 @@ static inline void vyre_stop_lane(struct vyre_group *g, uint16_t kind, uint32_t 
   *stop = (struct vyre_stop){kind, memory, site, lane, value, index};
 }
 
-static inline bool vyre_tick(struct vyre_group *g, uint32_t site) {
-  if (++g->ticks % 16384 != 0 || g->worker->poll(g->worker, site) == 0) return false;
+static inline bool vyre_tick(struct vyre_group *g, uint32_t site, uint32_t statements) {
+  if ((g->ticks += statements) < 16384) return false;
+  g->ticks = 0;
+  if (g->worker->poll(g->worker, site) == 0) return false;
   return g->ended = g->gave_up = true;
 }
 
@@ -153,7 +155,7 @@ void vyre_entry_0(const struct vyre_args *args, struct vyre_worker *worker, uint
       phase_0(g, &buffers, lane);
       if (g->gave_up) return;
     }
-    if (vyre_tick(g, 0xffffffffu)) return;
+    if (vyre_tick(g, 0xffffffffu, 64)) return;
   }
 }
 
@@ -182,12 +184,12 @@ static void phase_1(struct vyre_group *g, const struct buffers_1 *m, uint32_t la
       if (bad_v3) {
         uint32_t low_v4 = i_v1;
         while ((low_v4 > 0u) && ((load_u32(m->reading_b1, m->reading_n1, low_v4) < load_u32(m->range_b0, m->range_n0, 0u)) || (load_u32(m->reading_b1, m->reading_n1, low_v4) > load_u32(m->range_b0, m->range_n0, 1u)))) {
-          if (vyre_tick(g, 0)) return;
+          if (vyre_tick(g, 0, 1)) return;
           low_v4 = low_v4 - 1u;
         }
         uint32_t high_v5 = i_v1;
         while (((high_v5 + 1u) < m->reading_n1) && ((load_u32(m->reading_b1, m->reading_n1, high_v5) < load_u32(m->range_b0, m->range_n0, 0u)) || (load_u32(m->reading_b1, m->reading_n1, high_v5) > load_u32(m->range_b0, m->range_n0, 1u)))) {
-          if (vyre_tick(g, 1)) return;
+          if (vyre_tick(g, 1, 1)) return;
           high_v5 = high_v5 + 1u;
         }
         value_v2 = clamp_u32(div_u32(load_u32(m->reading_b1, m->reading_n1, low_v4) + load_u32(m->reading_b1, m->reading_n1, high_v5), 2u), load_u32(m->range_b0, m->range_n0, 0u), load_u32(m->range_b0, m->range_n0, 1u));
@@ -216,7 +218,7 @@ void vyre_entry_1(const struct vyre_args *args, struct vyre_worker *worker, uint
       phase_1(g, &buffers, lane);
       if (g->gave_up) return;
     }
-    if (vyre_tick(g, 0xffffffffu)) return;
+    if (vyre_tick(g, 0xffffffffu, 64)) return;
   }
 }
 
@@ -259,7 +261,7 @@ void vyre_entry_2(const struct vyre_args *args, struct vyre_worker *worker, uint
       phase_2(g, &buffers, lane);
       if (g->gave_up) return;
     }
-    if (vyre_tick(g, 0xffffffffu)) return;
+    if (vyre_tick(g, 0xffffffffu, 64)) return;
   }
 }
 
