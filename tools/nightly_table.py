@@ -329,6 +329,11 @@ def gates(root, scale):
         Row("pool-model", "the worker pool's protocol under every interleaving", "all",
             [tests("pool-model", "vyre_backend_cpu_test", "PoolProtocol*", 10, {"VYRE_MODEL": "full"},
                    folder="src/backend/cpu")], "searches"),
+        Row("printed-c", "printed C, compiled by cc: bit-equal to the interpreter", f"all cases + {n(2_000):,} programs",
+            [tests("printed-c", "vyre_conformance_tests", "c.*", 30, {"VYRE_CONFORMANCE_ALL": "1"},
+                   folder="test/conformance")]
+            + plan_check("printed-c.programs", ["--device", "c"], n(2_000), 3, first_seed=95_000_000),
+            "programs and cases"),
     ]
 
 

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "c_device/c_device.hpp"
 #include "cli/compare.hpp"
 #include "cli/strategy.hpp"
 #include "codegen/codegen.hpp"
@@ -348,6 +349,12 @@ std::vector<Subject> subjects() {
   // Nor is that of large programs left to these: random programs are small.
   cpu_with("cpu:called_functions", backend::CpuCode::CalledFunctions);
   cpu_with("cpu:cheap", backend::CpuCode::Cheap);
+  // Each case is compiled by another program, which takes long.
+  all.push_back({.id = "c",
+                 .backend = "c",
+                 .every_case = everything,
+                 .unusable = test::why_no_c(),
+                 .open = test::open_c});
   return all;
 }
 

@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "c_device/c_device.hpp"
 #include "generator/schedules.hpp"
 #include "vyre/backend/cpu.hpp"
 #include "vyre/backend/reference.hpp"
@@ -55,8 +56,8 @@ const run::Device& open_device(const std::string& id, std::optional<std::byte> p
   options.poison = poison;
   auto device = [&]() -> Result<run::Device> {
     const auto code = cpu_code_of(id);
-    if (!code) return run::Device::open(id, std::move(options));
-    auto backend = backend::open_cpu({.code = *code});
+    if (!code && id != "c") return run::Device::open(id, std::move(options));
+    auto backend = code ? backend::open_cpu({.code = *code}) : test::open_c();
     if (!backend) return std::unexpected(std::move(backend.error()));
     return run::Device::over(std::move(*backend), std::move(options));
   }();
@@ -66,6 +67,7 @@ const run::Device& open_device(const std::string& id, std::optional<std::byte> p
 
 device::Capabilities capabilities_of(const std::string& id) {
   if (const auto code = cpu_code_of(id)) return backend::cpu_info({.code = *code}).capabilities;
+  if (id == "c") return test::c_info().capabilities;
   for (const device::BackendDescriptor& row : device::registry().registered_backends())
     for (const device::DeviceFacts& facts : row.enumerate())
       if (facts.id == id) return facts.capabilities;

@@ -17,9 +17,9 @@ struct DriverDevice {
 };
 // A new one, without a disk cache.
 run::Device open_device(const DriverDevice& device, const RunOptions& options);
-// A device of the registry, or the cpu with another kind of code (cpu:other_shapes,
-// cpu:called_functions, cpu:cheap); opened once for each pattern and without a disk cache. Throws
-// std::runtime_error if that fails.
+// A device of the registry, the cpu with another kind of code (cpu:other_shapes,
+// cpu:called_functions, cpu:cheap), or `c` of c_device/c_device.hpp; opened once for each pattern
+// and without a disk cache. Throws std::runtime_error if that fails.
 const run::Device& open_device(const std::string& id, std::optional<std::byte> poison = {});
 // What such a device can do; it is not opened, so that its threads are those of the process that
 // does. Throws std::runtime_error if there is none of that name.
