@@ -167,7 +167,7 @@ TEST(Format, NamesAndSets) {
     EXPECT_TRUE(all.contains(format));
     EXPECT_EQ(to_string(FormatSet{format}), name_of(format));
   }
-  EXPECT_EQ(to_string(all), "program,object,ptx,cubin,spirv");
+  EXPECT_EQ(to_string(all), "program,object,ptx,cubin,spirv,c");
   EXPECT_EQ(to_string(FormatSet{}), "none");
   EXPECT_TRUE(FormatSet{}.empty());
   EXPECT_FALSE(all.empty());

@@ -51,9 +51,14 @@ struct Sample {
   std::vector<device::Entry> entries;
   Schedule schedule;
   size_t buffers = 0;
+  Digest plan = {};
 
   [[nodiscard]] Bytes bytes() const {
-    return encode({.format = format, .code = code, .entries = entries, .schedule = schedule});
+    return encode({.format = format,
+                   .code = code,
+                   .entries = entries,
+                   .schedule = schedule,
+                   .plan = plan});
   }
 };
 
@@ -61,7 +66,8 @@ Sample sample_of(const check::CheckedProgram& program, const plan::Plan& plan) {
   const codegen::Target target{.format = device::Format::Ptx, .subgroup_size = 32};
   return {.entries = codegen::entries_of(plan, program.program.name, target),
           .schedule = plan::schedule_of(plan),
-          .buffers = program.program.buffers.size()};
+          .buffers = program.program.buffers.size(),
+          .plan = plan_digest(plan)};
 }
 
 Sample everything() {
@@ -76,7 +82,8 @@ bool is_refused_or_exact(const Bytes& bytes, size_t buffers) {
   return !decoded || encode({.format = decoded->format,
                              .code = decoded->code,
                              .entries = decoded->entries,
-                             .schedule = decoded->schedule}) == bytes;
+                             .schedule = decoded->schedule,
+                             .plan = decoded->plan}) == bytes;
 }
 
 TEST(ArtifactImage, ComesBack) {
@@ -87,6 +94,7 @@ TEST(ArtifactImage, ComesBack) {
   EXPECT_EQ(decoded->format, sample.format);
   EXPECT_EQ(decoded->code, sample.code);
   EXPECT_EQ(decoded->entries, sample.entries);
+  EXPECT_EQ(decoded->plan, sample.plan);
   EXPECT_EQ(decoded->schedule.segments.size(), sample.schedule.segments.size());
   EXPECT_EQ(decoded->schedule.sites.size(), sample.schedule.sites.size());
   EXPECT_TRUE(is_refused_or_exact(bytes, sample.buffers));

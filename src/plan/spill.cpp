@@ -227,6 +227,9 @@ void Spiller::save(const LiveSet& values, StmtList& out) {
   uint32_t dropped = 0;
   values.for_each([&](uint32_t i) {
     if (i >= locals_ || tree_.recomputed[i]) return;
+    // What lives after this place and neither comes into the segment nor begins in it has no value
+    // here: every lane ends before it gets here, so nothing is stored.
+    if (!raw_->live_in.contains(i) && !raw_->defined.contains(i)) return;
     const LocalId local{i};
     if (const auto slot = storage_.slot.find(i); slot != storage_.slot.end()) {
       // What this segment does not change is in its slot already.

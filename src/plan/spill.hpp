@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spill and reload at segment boundaries: how values come in at the start of a segment, and how they
-// are kept at its end or where a lane begins to wait.
+// Spill and reload at segment boundaries: how values come in at the start of a segment, and how
+// they are kept at its end or where a lane begins to wait.
 #pragma once
 
 #include <functional>

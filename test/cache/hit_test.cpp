@@ -173,6 +173,7 @@ TEST_F(Hits, TheChoiceOfARouteIsNotPlannedAgain) {
   backend::NullOptions options;
   options.info.kind = device::Kind::Gpu;
   options.info.profile.compute_units = 4;
+  options.info.profile.barrier_blocks_per_compute_unit = 2;
   options.info.capabilities.formats = {device::Format::Ptx};
   options.resident_groups = 1000;
   const auto dispatch = [&](uint32_t groups) {
