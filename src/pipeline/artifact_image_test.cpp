@@ -54,11 +54,8 @@ struct Sample {
   Digest plan = {};
 
   [[nodiscard]] Bytes bytes() const {
-    return encode({.format = format,
-                   .code = code,
-                   .entries = entries,
-                   .schedule = schedule,
-                   .plan = plan});
+    return encode(
+        {.format = format, .code = code, .entries = entries, .schedule = schedule, .plan = plan});
   }
 };
 

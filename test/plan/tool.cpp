@@ -204,7 +204,7 @@ int main(int argc, char** argv) {
   app.add_option("--count", a.count, "how many seeds from there");
   app.add_option("--size", a.size, "about how many statements");
   app.add_option("--program", a.program, "a program of test/plan/programs instead");
-  app.add_option("--route", a.route, "only this one: native, virtual, resident, host");
+  app.add_option("--route", a.route, "only this one: native, persistent, resident, host");
   app.add_option("--without", a.without, "switch something off");
   app.add_flag("--print", a.print, "the program and its segments");
   app.add_flag("--reduce", a.reduce, "make what fails small");

@@ -304,8 +304,7 @@ StmtList interleave(Emission& em, uint32_t phase, std::span<const StmtId> items,
     // does nothing.
     if (unrolled && number != 0) {
       em.now.active = d.local(Local::Kind::Let, "active", Type::Bool, d.level_of(em.iterations));
-      heads[k].push_back(
-          d.let(em.now.active, d.binary(BinaryOp::Gt, d.ref(em.iterations), ahead)));
+      heads[k].push_back(d.let(em.now.active, d.binary(BinaryOp::Gt, d.ref(em.iterations), ahead)));
       IntrinsicCall select;
       select.op = Intrinsic::Select;
       select.args = {d.ref(em.now.active), d.clone(ahead), d.number(0)};
@@ -370,10 +369,10 @@ void iterate_interleaved(Emission& em, uint32_t phase, std::span<const StmtId> i
     const ExprId back = d.binary(BinaryOp::Sub, d.number(0), d.ref(em.stride));
     em.by = d.capture(select(em.backwards, back, d.ref(em.stride)), "by", Level::Grid, out);
   }
-  const LocalId rest = d.capture(
-      d.binary(BinaryOp::Rem, d.ref(em.iterations), d.number(width)), "rest", level, out);
-  const LocalId whole = d.capture(d.binary(BinaryOp::Sub, d.ref(em.iterations), d.ref(rest)),
-                                  "whole", level, out);
+  const LocalId rest =
+      d.capture(d.binary(BinaryOp::Rem, d.ref(em.iterations), d.number(width)), "rest", level, out);
+  const LocalId whole =
+      d.capture(d.binary(BinaryOp::Sub, d.ref(em.iterations), d.ref(rest)), "whole", level, out);
   std::map<uint32_t, LocalId> before;
   For loop;
   loop.variable = d.local(Local::Kind::For, "turn", Type::U32, level);
