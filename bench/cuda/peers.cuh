@@ -36,7 +36,7 @@ inline uint32_t blocks_for(uint64_t n, uint32_t threads = 256) {
 }
 // A launch whose blocks may wait for each other.
 template <class... Ps, class... As>
-void launch_together(void (*kernel)(Ps...), dim3 grid, dim3 block, As... as) {
+void launch_cooperative(void (*kernel)(Ps...), dim3 grid, dim3 block, As... as) {
   std::tuple<Ps...> values(as...);
   std::apply(
       [&](auto&... each) {

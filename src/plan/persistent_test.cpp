@@ -97,8 +97,8 @@ TEST(Persistent, RotatedLoops) {
                                                       {.variant = {.is_1d = true}}));
 }
 
-// Iterations are interleaved statement by statement; those that are left over run in groups of half
-// as many, and so on.
+// Iterations are interleaved statement by statement; those that are left over are tested for
+// whether they exist.
 TEST(Persistent, Interleaved) {
   expect_golden("Persistent.Interleaved",
                 iterations(R"(

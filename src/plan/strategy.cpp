@@ -279,10 +279,16 @@ class Decision {
         static_cast<uint32_t>(std::bit_floor(std::max<uint64_t>(1, std::min(most, share))));
     if (launch_ == nullptr) return variant;  // for any grid
     variant.is_1d = launch_->grid[1] == 1 && launch_->grid[2] == 1;
-    const uint64_t block = variant.workgroups_per_block * lanes;
+    const uint64_t beside = variant.workgroups_per_block;
+    const uint64_t on_device =
+        units * std::max<uint64_t>(1, kLanesWithRegisters / (beside * lanes)) * beside;
+    // Every block has workgroups side by side, so there are no more blocks than that.
     const uint64_t at_once =
-        units * std::max<uint64_t>(1, kLanesWithRegisters / block) * variant.workgroups_per_block;
+        std::max<uint64_t>(beside, std::min(on_device, groups_ / beside * beside));
     const uint64_t iterations = divided_up(groups_, at_once);
+    // No wider than there are iterations: code for more takes registers and never runs.
+    variant.interleave =
+        static_cast<uint32_t>(std::bit_floor(std::clamp<uint64_t>(iterations, 1, kInterleave)));
     if (iterations <= kMostUnrolled)
       variant.unrolled_iterations = static_cast<uint32_t>(iterations);
     return variant;

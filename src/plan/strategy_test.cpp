@@ -179,7 +179,11 @@ TEST(Strategy, FewLargeBlocksWhereBarriersCostByBlocks) {
   EXPECT_EQ(nine->route(), Route::Persistent);
   EXPECT_EQ(nine->variant.workgroups_per_block, 2U);
   EXPECT_EQ(nine->iterations, 2U);
+  EXPECT_EQ(nine->variant.interleave, 2U);
   EXPECT_EQ(device.choose(checked, {128, 1, 1})->variant.workgroups_per_block, 16U);
+  // As many iterations are interleaved as there are, up to eight: two, three, eight and more.
+  for (const auto& [groups, width] : {std::pair{128U, 2U}, {192U, 2U}, {512U, 8U}, {4096U, 8U}})
+    EXPECT_EQ(device.choose(checked, {groups, 1, 1})->variant.interleave, width) << groups;
   // State in memory would cost more than it saves.
   Device other;  // what a model knows is of one program
   other.resident = device.resident;

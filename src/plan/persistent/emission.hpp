@@ -88,10 +88,11 @@ void emit_iteration(Emission& em, uint32_t phase, std::span<const ir::StmtId> it
 uint32_t interleave_width(const Emission& em, std::span<const ir::StmtId> items);
 void iterate_interleaved(Emission& em, uint32_t phase, std::span<const ir::StmtId> items,
                          uint32_t width, StmtList& out);
-// Which iterations: from this one on, all of which exist, or unrolled ones from this number on.
+// Which iterations: from this one on, or unrolled ones from this number on.
 struct Range {
   ir::LocalId base = {};
   uint32_t number = 0;
+  bool all = false;  // there are so many
 };
 StmtList interleave(Emission& em, uint32_t phase, std::span<const ir::StmtId> items, uint32_t width,
                     const Range& range, std::map<uint32_t, ir::LocalId>& before, StmtList& outside);

@@ -3,7 +3,6 @@
 // the others, so the order of their statements is free; loads of one are under way while another
 // one waits.
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "ir/properties.hpp"
@@ -300,11 +299,14 @@ StmtList interleave(Emission& em, uint32_t phase, std::span<const StmtId> items,
     name_ids(em);
     const uint32_t number = range.number + k;
     ExprId ahead = d.number(number);
-    // Where there is no such unrolled iteration, its lane reads what the first of them reads, and
-    // does nothing.
-    if (unrolled && number != 0) {
+    // Where there is no such iteration, its lane reads what the first of them reads, and does
+    // nothing.
+    if (number != 0 && !range.all) {
       em.now.active = d.local(Local::Kind::Let, "active", Type::Bool, d.level_of(em.iterations));
-      heads[k].push_back(d.let(em.now.active, d.binary(BinaryOp::Gt, d.ref(em.iterations), ahead)));
+      const ExprId left = unrolled
+                              ? d.ref(em.iterations)
+                              : d.binary(BinaryOp::Sub, d.ref(em.iterations), d.ref(range.base));
+      heads[k].push_back(d.let(em.now.active, d.binary(BinaryOp::Gt, left, ahead)));
       IntrinsicCall select;
       select.op = Intrinsic::Select;
       select.args = {d.ref(em.now.active), d.clone(ahead), d.number(0)};
@@ -317,7 +319,7 @@ StmtList interleave(Emission& em, uint32_t phase, std::span<const StmtId> items,
     iterations.push_back(std::exchange(em.now, {}));
   }
   StmtList body;
-  interleave_statements(em, items, iterations, !unrolled, body);
+  interleave_statements(em, items, iterations, range.all, body);
 
   StmtList out;
   const auto append = [&](const StmtList& list) {
@@ -345,8 +347,7 @@ StmtList interleave(Emission& em, uint32_t phase, std::span<const StmtId> items,
   return out;
 }
 
-// All iterations, `width` of them at a time, and then those that are left over in groups of half
-// as many, a quarter, ...: the loads of two iterations of a lane overlap as those of eight do. What
+// All iterations, `width` of them at a time; the last ones are tested for whether they exist. What
 // the last iterations had in a cache, the first ones of the next loop find there: loops go back and
 // forth.
 void iterate_interleaved(Emission& em, uint32_t phase, std::span<const StmtId> items,
@@ -369,32 +370,20 @@ void iterate_interleaved(Emission& em, uint32_t phase, std::span<const StmtId> i
     const ExprId back = d.binary(BinaryOp::Sub, d.number(0), d.ref(em.stride));
     em.by = d.capture(select(em.backwards, back, d.ref(em.stride)), "by", Level::Grid, out);
   }
-  const LocalId rest =
-      d.capture(d.binary(BinaryOp::Rem, d.ref(em.iterations), d.number(width)), "rest", level, out);
+  const ExprId rest = d.binary(BinaryOp::Rem, d.ref(em.iterations), d.number(width));
   const LocalId whole =
-      d.capture(d.binary(BinaryOp::Sub, d.ref(em.iterations), d.ref(rest)), "whole", level, out);
+      d.capture(d.binary(BinaryOp::Sub, d.ref(em.iterations), rest), "whole", level, out);
   std::map<uint32_t, LocalId> before;
   For loop;
   loop.variable = d.local(Local::Kind::For, "turn", Type::U32, level);
   loop.first = d.number(0);
   loop.last = d.ref(whole);
   loop.step = d.number(width);
-  loop.body = d.block(interleave(em, phase, items, width, {.base = loop.variable}, before, out));
+  loop.body = d.block(
+      interleave(em, phase, items, width, {.base = loop.variable, .all = true}, before, out));
   out.push_back(d.stmt(loop, {}, level));
-  // The rest is below width: each of its binary digits is a group of iterations that all exist.
-  for (uint32_t count = std::bit_floor(width - 1); count != 0; count /= 2) {
-    StmtList tail;
-    const ExprId lower = d.binary(BinaryOp::Rem, d.ref(rest), d.number(2 * count));
-    const ExprId done = d.binary(BinaryOp::Sub, d.ref(rest), d.clone(lower));
-    const LocalId base =
-        d.capture(d.binary(BinaryOp::Add, d.ref(whole), done), "base", level, tail);
-    const StmtList body = interleave(em, phase, items, count, {.base = base}, before, out);
-    tail.insert(tail.end(), body.begin(), body.end());
-    out.push_back(d.when(mutated(Mutation::PersistentTooManyIterations)
-                             ? d.boolean(true)
-                             : d.binary(BinaryOp::Ge, lower, d.number(count)),
-                         tail));
-  }
+  const StmtList tail = interleave(em, phase, items, width, {.base = whole}, before, out);
+  out.push_back(d.when(d.binary(BinaryOp::Lt, d.ref(whole), d.ref(em.iterations)), tail));
   if (em.loops != 0) out.push_back(d.assign(em.backwards, d.negate(d.ref(em.backwards))));
   em.from = em.by = {};
 }
