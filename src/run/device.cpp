@@ -185,9 +185,6 @@ device::TelemetrySnapshot Device::telemetry() const {
 
 // ---- compiling
 
-namespace {
-
-// What is required and not there.
 Result<void> check_forced(const DispatchConfig& config, const device::BackendInfo& info) {
   const auto refuse = [&](std::string_view feature) {
     return fail(ErrorCode::Unsupported,
@@ -203,6 +200,8 @@ Result<void> check_forced(const DispatchConfig& config, const device::BackendInf
     return refuse("a cooperative launch");
   return {};
 }
+
+namespace {
 
 // As far as the config says it: what decides about routes is the grid.
 std::optional<check::Launch> launch_of(const check::CheckedProgram& program,

@@ -107,6 +107,65 @@ TEST(Pipelines, RefusalsComeInTheirOrder) {
   EXPECT_THAT(grid.error().message, HasSubstr("axis y of the grid in workgroups (101)"));
 }
 
+// D-GRID.2, A (config): what a call forces and the device cannot is refused wherever a config comes
+// in, not only by compile(), and nothing is launched for it.
+TEST(Pipelines, WhatACallForcesIsRefusedOnEveryPath) {
+  struct Forced {
+    DispatchConfig config;
+    bool device::Capabilities::* needs;
+    std::string_view text;
+  };
+  const std::vector<Forced> all = {
+      {{.speculation = Choice::Force}, &device::Capabilities::speculation, "speculation is forced"},
+      {{.persistent_thread = Choice::Force},
+       &device::Capabilities::persistent_threads,
+       "persistent_thread is forced"},
+      {{.cooperative = Cooperative::Require},
+       &device::Capabilities::cooperative_grid_barrier,
+       "a cooperative launch is forced"}};
+  constexpr std::string_view kSet = "program set { workgroup 1; inout a : u32[]; a[0] = 1; }";
+  for (const auto& [config, needs, text] : all) {
+    SCOPED_TRACE(text);
+    for (const bool can : {false, true}) {
+      SCOPED_TRACE(can);
+      backend::NullOptions options;
+      options.info.capabilities.*needs = can;
+      Fake fake(options);
+      const Pipeline set = compile(fake.device, kSet);
+      const Buffer buffer = *fake.device.allocate(4);
+      const std::vector<Argument> inputs = {buffer};
+      const Arguments arguments = {.inputs = inputs};
+      Outputs slots;
+      std::vector<Outputs> rows;
+      ASSERT_TRUE(set.dispatch_into(arguments, slots)) << "the same call without it";
+      const uint64_t before = fake.backend->launches();
+      uint64_t paths = 0;
+      const auto expect = [&](std::string_view path, const auto& result) {
+        ++paths;
+        ASSERT_EQ(result.has_value(), can) << path;
+        if (can) return;
+        EXPECT_EQ(result.error().code, ErrorCode::Unsupported) << path;
+        EXPECT_THAT(result.error().message, HasSubstr(std::string(text))) << path;
+        EXPECT_THAT(result.error().message, HasSubstr("Fix:")) << path;
+      };
+      expect("dispatch", set.dispatch(arguments, config));
+      expect("into", set.dispatch_into(arguments, slots, config));
+      expect("batch", set.dispatch_batch({&arguments, 1}, rows, config));
+      auto pending = set.dispatch_async(arguments, config);
+      expect("async", pending);
+      if (pending) {
+        EXPECT_TRUE(pending->wait());
+      }
+      const std::vector<SequenceItem> items = {{set, arguments, config}};
+      expect("sequence", fake.device.run_sequence(items, 1, {}, nullptr));
+      EXPECT_EQ(fake.backend->launches() - before, can ? paths : 0U);
+      expect("compile", fake.device.compile(checked(kSet), config));
+      expect("prewarm", fake.device.prewarm(checked(kSet), config));
+      EXPECT_TRUE(set.dispatch_into(arguments, slots)) << "nothing of a refused call stays";
+    }
+  }
+}
+
 // D-PIPE.1
 TEST(Pipelines, TopLevelStatementsNeedARegion) {
   ir::Program bare = program(kEcho);
