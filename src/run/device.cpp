@@ -258,7 +258,7 @@ Result<CompileResult> Device::compile_source(pipeline::Source source,
   const StopScope stop(stop_condition(config, std::chrono::steady_clock::now()));
   const device::BackendInfo& info = device.backend->info();
   const check::CheckedProgram& program = *source.program;
-  VYRE_TRY(pipeline::check_device_limits(program, config.workgroup, info));
+  VYRE_TRY(pipeline::check_device_limits(program, config.workgroup, info, config.grid));
   VYRE_TRY(check_forced(config, info));
   if (plan::contains_grid_barrier(program) && !info.capabilities.cooperative_grid_barrier &&
       !info.capabilities.host_split)
