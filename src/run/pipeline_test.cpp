@@ -382,21 +382,40 @@ TEST(Pipelines, EveryPartOfTheKeyCounts) {
   EXPECT_EQ(hit_of(open(same)), CacheHit::Yes);
 }
 
-// D-PIPE.4: reasons.
+// D-PIPE.4: each reason, from memory and from the disk alike. Where several parts differ there is
+// no entry that close: that is Absent, which neither part explains.
 TEST(Pipelines, AMissHasAReason) {
-  Fake fake{{}};
-  const auto source = pipeline::make_source(checked(kEcho));
-  pipeline::Policy policy;
-  pipeline::Compiler& compiler = fake.device.compiler();
-  EXPECT_EQ(compiler.why(compiler.key(source, policy)), MissReason::Empty);
-  ASSERT_TRUE(compiler.get(source, policy));
-  EXPECT_EQ(compiler.why(compiler.key(source, policy)), std::nullopt);
-  policy.checked = true;
-  EXPECT_EQ(compiler.why(compiler.key(source, policy)), MissReason::Policy);
-  const auto other = pipeline::make_source(checked(kTwoSegments));
-  EXPECT_EQ(compiler.why(compiler.key(other, {})), MissReason::Program);
-  EXPECT_EQ(compiler.why(pipeline::make_key(source, {}, fake.device.info(), "another build")),
-            MissReason::Runtime);
+  const TemporaryFolder folder;
+  for (const bool disk : {false, true}) {
+    SCOPED_TRACE(disk ? "on disk" : "in memory");
+    const Device device = Device::over(
+        backend::open_null(), {.cache_directory = disk ? folder.path() : std::filesystem::path()});
+    pipeline::Compiler& compiler = device.compiler();
+    const auto source = pipeline::make_source(checked(kEcho));
+    const auto other =
+        pipeline::make_source(checked("program other { workgroup 1; inout a : u32[]; a[0] = 1; }"));
+    const auto why = [&](const pipeline::Source& of, bool is_checked, bool same_build) {
+      const pipeline::CacheKey key =
+          pipeline::make_key(of, {.checked = is_checked}, device.info(),
+                             same_build ? compiler.build_id() : std::string_view("another build"));
+      return compiler.why(key);
+    };
+    EXPECT_EQ(why(source, false, true), MissReason::Empty);
+    ASSERT_TRUE(compiler.get(source, {}));
+    EXPECT_EQ(why(source, false, true), std::nullopt);
+    EXPECT_EQ(why(source, true, true), MissReason::Policy);
+    EXPECT_EQ(why(other, false, true), MissReason::Program);
+    EXPECT_EQ(why(source, false, false), MissReason::Runtime);
+    EXPECT_EQ(why(other, true, true), MissReason::Absent);
+    EXPECT_EQ(why(other, false, false), MissReason::Absent);
+    EXPECT_EQ(why(source, true, false), MissReason::Absent);
+    EXPECT_EQ(why(other, true, false), MissReason::Absent);
+    // Several that are close: one of the same program tells most.
+    ASSERT_TRUE(compiler.get(other, {.checked = true}));
+    EXPECT_EQ(why(other, false, true), MissReason::Policy);
+    EXPECT_EQ(why(source, true, true), MissReason::Policy);
+    EXPECT_EQ(why(source, true, false), MissReason::Absent);
+  }
 }
 
 // D-PIPE.4: bounded, the least recently used goes first.
