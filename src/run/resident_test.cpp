@@ -435,24 +435,6 @@ TEST(Resident, ASequenceIsOneSubmission) {
   }
 }
 
-// D-RES.3: each item keeps its whole config.
-TEST(Resident, ItemsOfASequenceKeepTheirConfig) {
-  const Device device = reference();
-  const Pipeline count = compile(device, R"(program count {
-    workgroup 1;
-    inout n : u32[];
-    atomic_add(n[0], 1);
-  })");
-  const Buffer n = *device.upload(bytes_of_words({0}));
-  const std::vector<Argument> inputs = {n};
-  const std::vector<SequenceItem> items = {
-      {count, {.inputs = inputs}, {.grid = check::Axes{5, 1, 1}}},
-      {count, {.inputs = inputs}, {.grid = check::Axes{2, 3, 1}}}};
-  const auto report = device.run_sequence(items, 1, {}, nullptr);
-  ASSERT_TRUE(report) << to_string(report.error());
-  EXPECT_THAT(words(*device.read(n)), ElementsAre(11));
-}
-
 // D-RES.3: where the host has to decide, the sequence still runs.
 TEST(Resident, ASequenceMayNeedTheHost) {
   backend::ReferenceOptions options;
