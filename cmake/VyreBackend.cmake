@@ -17,6 +17,13 @@ endfunction()
 # The library vyre_backends: device::registry() over all backends added so far.
 function(vyre_backend_list)
   get_property(ids GLOBAL PROPERTY VYRE_BACKENDS)
+  vyre_registry(vyre_backends ${ids})
+  vyre_in_library(vyre_backends)
+endfunction()
+
+# vyre_registry(<target> <id>...): a library with device::registry() over these backends.
+function(vyre_registry target)
+  set(ids ${ARGN})
   list(SORT ids)
   set(declarations "")
   set(rows "")
@@ -26,7 +33,7 @@ function(vyre_backend_list)
     string(APPEND rows "    rows.push_back(backend::${id}_descriptor());\n")
     list(APPEND targets vyre_backend_${id})
   endforeach()
-  file(CONFIGURE OUTPUT "${VYRE_GENERATED_DIR}/backend/registry.cpp" @ONLY CONTENT
+  file(CONFIGURE OUTPUT "${VYRE_GENERATED_DIR}/backend/${target}.cpp" @ONLY CONTENT
 "// Written by cmake/VyreBackend.cmake.
 #include <vector>
 
@@ -50,8 +57,7 @@ const Registry& registry() {
 
 }  // namespace vyre::device
 ")
-  add_library(vyre_backends STATIC "${VYRE_GENERATED_DIR}/backend/registry.cpp")
-  target_link_libraries(vyre_backends PUBLIC vyre_device ${targets}
-                                      PRIVATE $<BUILD_INTERFACE:vyre_options>)
-  vyre_in_library(vyre_backends)
+  add_library(${target} STATIC "${VYRE_GENERATED_DIR}/backend/${target}.cpp")
+  target_link_libraries(${target} PUBLIC vyre_device ${targets}
+                                  PRIVATE $<BUILD_INTERFACE:vyre_options>)
 endfunction()

@@ -86,11 +86,18 @@ Result<CheckedProgram> check_valid(Program program) {
   if (checked.program) return std::move(*checked.program);
   Error error;
   error.code = ErrorCode::InvalidProgram;
+  const Diagnostic* first = nullptr;
   for (const Diagnostic& d : checked.diagnostics.list()) {
     if (d.severity != Severity::Error) continue;
-    error.message = "`" + name + "`: " + d.message + ". Fix: " + d.fix;
-    error.at = d.at;
-    break;
+    // The region rule comes before those of the language. Programs that were made by hand have no
+    // positions that would say so.
+    const bool is_region_rule = d.code == Code::RegionRule;
+    if (first == nullptr || is_region_rule) first = &d;
+    if (is_region_rule) break;
+  }
+  if (first != nullptr) {
+    error.message = "`" + name + "`: " + first->message + ". Fix: " + first->fix;
+    error.at = first->at;
   }
   error.diagnostics = checked.diagnostics.list();
   return std::unexpected(std::move(error));

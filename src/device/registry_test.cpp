@@ -2,6 +2,7 @@
 // The registry with made-up backends; the numbers D-REG.n are those of the acceptance list.
 #include "vyre/device/registry.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -200,6 +201,70 @@ TEST_F(RegistryTest, ThenTheLowerRankThenTheLowerCostThenTheId) {
   EXPECT_EQ(preferred({{.id = "a", .cost = 2}, {.id = "b", .cost = 1}}), "b");
   EXPECT_EQ(preferred({{.id = "b"}, {.id = "a"}}), "a");
   EXPECT_EQ(preferred({{.id = "b", .devices = {facts("b"), strong("b:1")}}}), "b:1");
+}
+
+// D-REG.4: the whole order. One device for every combination of better and worse in the six facts;
+// ranked as the bits say, the first fact being the highest, whatever order they are listed in. The
+// ids go the other way, so that they decide nothing.
+TEST_F(RegistryTest, EachFactDecidesBeforeAllThatComeAfterIt) {
+  constexpr uint32_t kFacts = 6;
+  std::vector<std::string> expected;
+  std::vector<Fake> fakes;
+  for (uint32_t bits = 0; bits < 1U << kFacts; ++bits) {
+    const auto worse = [&](uint32_t fact) { return (bits >> (kFacts - 1 - fact) & 1) != 0; };
+    Fake fake;
+    fake.id = "d" + std::to_string(99 - bits);
+    fake.kind = worse(0) ? Kind::Cpu : Kind::Gpu;
+    DeviceFacts device = facts(fake.id);
+    device.capabilities.subgroup_size = worse(1) ? 0 : 32;
+    device.profile.timing_quality =
+        worse(2) ? TimingQuality::HostOnly : TimingQuality::HostEnqueueWait;
+    device.profile.memory_bandwidth_bytes_per_second = worse(3) ? 1 : 2;
+    fake.rank = worse(4) ? 2 : 1;
+    fake.cost = worse(5) ? 2 : 1;
+    fake.devices = {device};
+    expected.push_back(fake.id);
+    fakes.push_back(fake);
+  }
+  const auto ranked = [&] {
+    std::vector<std::string> ids;
+    for (const auto& c : trace_.candidates) ids.push_back(c.facts.id);
+    return ids;
+  };
+  for (uint32_t shift = 0; shift < fakes.size(); shift += 13) {
+    std::ranges::rotate(fakes, fakes.begin() + 13);
+    opened_.clear();
+    EXPECT_EQ(preferred(fakes, {.allow_cpu = true}), expected[0]);
+    EXPECT_EQ(ranked(), expected);
+    EXPECT_THAT(opened_, ElementsAre(expected[0])) << "only the winner is opened";
+  }
+  // All facts are traced, as they were seen.
+  for (uint32_t bits = 0; bits < expected.size(); ++bits) {
+    const auto& c = trace_.candidates[bits];
+    const auto fake = std::ranges::find(fakes, expected[bits], &Fake::id);
+    EXPECT_EQ(c.backend, fake->id);
+    EXPECT_EQ(c.kind, fake->kind);
+    EXPECT_EQ(c.facts.capabilities, fake->devices[0].capabilities);
+    EXPECT_EQ(c.facts.profile, fake->devices[0].profile);
+    EXPECT_EQ(c.score, score(c.facts.capabilities, c.facts.profile));
+    EXPECT_EQ(c.rank, fake->rank);
+    EXPECT_EQ(c.acquisition_cost_us, fake->cost);
+    EXPECT_THAT(c.failure, IsEmpty());
+  }
+  // The winners fail one after the other, down to the last CPU.
+  for (Fake& fake : fakes)
+    if (fake.id != expected.back()) fake.fails = "it burns";
+  opened_.clear();
+  EXPECT_EQ(preferred(fakes, {.allow_cpu = true}), expected.back());
+  EXPECT_EQ(opened_, expected);
+  for (const auto& c : trace_.candidates)
+    EXPECT_EQ(c.failure, c.facts.id == expected.back() ? "" : "it burns");
+  // Where none is allowed, no CPU is opened, whatever the GPUs do.
+  opened_.clear();
+  EXPECT_THAT(preferred(fakes), HasSubstr("Unavailable"));
+  EXPECT_EQ(opened_, std::vector<std::string>(expected.begin(), expected.begin() + 32));
+  EXPECT_EQ(trace_.winner, "");
+  EXPECT_EQ(trace_.candidates.back().failure, "a CPU, which is not allowed here");
 }
 
 // D-REG.4

@@ -174,6 +174,20 @@ PartsEqual parts_equal(std::string_view name, const CacheKey& key) {
   return {equal(0), equal(1), equal(2)};
 }
 
+void ClosestEntry::add(const PartsEqual& equal) {
+  any_ = true;
+  program_ |= !equal.program && equal.policy && equal.runtime;
+  policy_ |= equal.program && !equal.policy && equal.runtime;
+  runtime_ |= equal.program && equal.policy && !equal.runtime;
+}
+
+MissReason ClosestEntry::reason() const {
+  if (!any_) return MissReason::Empty;
+  if (runtime_) return MissReason::Runtime;
+  if (policy_) return MissReason::Policy;
+  return program_ ? MissReason::Program : MissReason::Absent;
+}
+
 std::vector<std::byte> header_of(const CacheKey& key, std::span<const std::byte> payload,
                                  std::string_view about, int64_t created, const Secret& secret) {
   about = about.substr(0, kMaxAboutBytes);

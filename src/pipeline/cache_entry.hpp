@@ -57,6 +57,20 @@ struct PartsEqual {
 };
 PartsEqual parts_equal(std::string_view name, const CacheKey& key);
 
+// The reason of a miss, from all the entries there are.
+class ClosestEntry {
+ public:
+  void add(const PartsEqual& equal);
+  [[nodiscard]] MissReason reason() const;
+
+ private:
+  bool any_ = false;
+  // Of an entry that differs in just this part.
+  bool program_ = false;
+  bool policy_ = false;
+  bool runtime_ = false;
+};
+
 // Everything of a file before its payload.
 std::vector<std::byte> header_of(const CacheKey& key, std::span<const std::byte> payload,
                                  std::string_view about, int64_t created, const Secret& secret);

@@ -14,6 +14,7 @@
 #include "codegen/in_process.hpp"
 #include "codegen/program_target.hpp"
 #include "pipeline/artifact_image.hpp"
+#include "pipeline/cache_entry.hpp"
 #include "pipeline/generate.hpp"
 #include "pipeline/site_table.hpp"
 #include "vyre/ir/binary.hpp"
@@ -166,23 +167,17 @@ void Compiler::clear_memory() {
 
 std::optional<MissReason> Compiler::why(const CacheKey& key) const {
   if (backend_->is_of_parent()) return MissReason::Empty;
-  bool any = false;
-  bool policy = false;
-  bool runtime = false;
+  ClosestEntry closest;
   {
     const std::scoped_lock lock(mutex_);
     if (by_key_.contains(key)) return std::nullopt;
-    for (const Kept& kept : kept_) {
-      any = true;
-      if (kept.key.program != key.program) continue;
-      policy = policy || kept.key.runtime == key.runtime;
-      runtime = runtime || kept.key.policy == key.policy;
-    }
+    for (const Kept& kept : kept_)
+      closest.add({.program = kept.key.program == key.program,
+                   .policy = kept.key.policy == key.policy,
+                   .runtime = kept.key.runtime == key.runtime});
   }
   if (options_.disk && options_.disk->state() != CacheState::Off) return options_.disk->why(key);
-  if (policy) return MissReason::Policy;
-  if (runtime) return MissReason::Runtime;
-  return any ? MissReason::Program : MissReason::Empty;
+  return closest.reason();
 }
 
 std::shared_ptr<const Variant> Compiler::find_in_memory(const CacheKey& key) {

@@ -97,22 +97,10 @@ MissReason DiskCache::Impl::miss_reason(const CacheKey& key) const {
   if (state == CacheState::Off) return MissReason::Empty;
   const auto names = files::list(directory_descriptor());
   if (!names) return MissReason::Absent;
-  bool any = false;
-  bool program = false;
-  bool policy = false;
-  bool runtime = false;
-  for (const std::string& name : *names) {
-    if (kind_of(name) != FileKind::Entry) continue;
-    any = true;
-    const PartsEqual equal = parts_equal(name, key);
-    runtime |= equal.program && equal.policy && !equal.runtime;
-    policy |= equal.program && !equal.policy && equal.runtime;
-    program |= !equal.program && equal.policy && equal.runtime;
-  }
-  if (!any) return MissReason::Empty;
-  if (runtime) return MissReason::Runtime;
-  if (policy) return MissReason::Policy;
-  return program ? MissReason::Program : MissReason::Absent;
+  ClosestEntry closest;
+  for (const std::string& name : *names)
+    if (kind_of(name) == FileKind::Entry) closest.add(parts_equal(name, key));
+  return closest.reason();
 }
 
 int DiskCache::Impl::write(const CacheKey& key, std::span<const std::byte> payload,

@@ -89,19 +89,30 @@ class Features {
   std::optional<Error> missing_;
 };
 
+Result<void> check_grid(const check::Axes& grid, const device::BackendInfo& info) {
+  for (size_t axis = 0; axis < grid.size(); ++axis)
+    if (grid[axis] > info.capabilities.max_workgroups[axis])
+      return limit(fmt::format("axis {} of the grid in workgroups", "xyz"[axis]), grid[axis],
+                   info.capabilities.max_workgroups[axis], info,
+                   "use a smaller grid or larger workgroups");
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_device_limits(const check::CheckedProgram& program,
                                  const std::optional<check::Axes>& workgroup,
-                                 const device::BackendInfo& info) {
+                                 const device::BackendInfo& info,
+                                 const std::optional<check::Axes>& grid) {
   const device::Capabilities& can = info.capabilities;
   const check::Axes size = workgroup.value_or(program.workgroup);
   uint64_t lanes = 1;
-  for (size_t axis = 0; axis < size.size(); ++axis) {
+  for (size_t axis = 0; axis < size.size(); ++axis)
     if (size[axis] == 0)
       return std::unexpected(
           error(ErrorCode::InvalidArgument,
                 fmt::format("axis {} of the workgroup is 0. Fix: use at least 1", "xyz"[axis])));
+  for (size_t axis = 0; axis < size.size(); ++axis) {
     if (size[axis] > can.max_workgroup_size[axis])
       return limit(fmt::format("axis {} of the workgroup", "xyz"[axis]), size[axis],
                    can.max_workgroup_size[axis], info, "use a smaller workgroup");
@@ -110,6 +121,7 @@ Result<void> check_device_limits(const check::CheckedProgram& program,
       return limit("the number of lanes of a workgroup", lanes, can.max_invocations_per_workgroup,
                    info, "use a smaller workgroup");
   }
+  if (grid) VYRE_TRY(check_grid(*grid, info));
   uint64_t shared = 0;
   uint64_t bindings = 0;
   for (size_t i = 0; i < program.buffers.size(); ++i) {
@@ -128,12 +140,7 @@ Result<void> check_device_limits(const check::CheckedProgram& program,
 }
 
 Result<void> check_grid_limits(const check::Launch& launch, const device::BackendInfo& info) {
-  for (size_t axis = 0; axis < launch.grid.size(); ++axis)
-    if (launch.grid[axis] > info.capabilities.max_workgroups[axis])
-      return limit(fmt::format("axis {} of the grid in workgroups", "xyz"[axis]), launch.grid[axis],
-                   info.capabilities.max_workgroups[axis], info,
-                   "use a smaller grid or larger workgroups");
-  return {};
+  return check_grid(launch.grid, info);
 }
 
 }  // namespace vyre::pipeline

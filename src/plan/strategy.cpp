@@ -59,11 +59,28 @@ uint64_t VariantFacts::least_resident() const {
   return least == resident.end() ? 0 : *least;
 }
 
+namespace {
+
+bool ends_launches(const Steps& steps) {
+  return std::ranges::any_of(steps, [](const Step& step) {
+    if (const auto* x = std::get_if<BranchStep>(&step.node))
+      return ends_launches(x->then_steps) || ends_launches(x->else_steps);
+    if (const auto* x = std::get_if<LoopStep>(&step.node))
+      return ends_launches(x->condition) || ends_launches(x->body);
+    if (const auto* x = std::get_if<FixpointStep>(&step.node)) return ends_launches(x->body);
+    return std::holds_alternative<ResumeStep>(step.node) ||
+           std::holds_alternative<CollectiveStep>(step.node);
+  });
+}
+
+}  // namespace
+
 VariantFacts facts_of(const RouteVariant& variant, const Schedule& schedule) {
   VariantFacts facts{
       .variant = variant, .route = schedule.route, .refusal = schedule.not_persistent};
   for (const SegmentLaunch& s : schedule.segments)
     facts.segments.push_back({s.barriers_inside, s.workgroups_per_block, s.unrolled_iterations});
+  facts.host_takes_part = ends_launches(schedule.steps);
   facts.state_in_memory = std::ranges::any_of(
       schedule.hidden, [](const Hidden& h) { return h.kind == Hidden::Kind::Slot; });
   return facts;
@@ -142,6 +159,14 @@ class Decision {
                         kWhy));
       return split(std::string(kWhy));
     }
+    if (!can_.host_split) {
+      // Barriers stay inside a launch, but for resumes and collectives, which end it on every
+      // route.
+      const VariantFacts* native = model_.find({.route = Route::Native});
+      if (native == nullptr)
+        return estimate(Route::Native, Missing::Plan, "if the host takes no part in it");
+      if (native->host_takes_part) return split("the host takes part in it (resume, collectives)");
+    }
     return launch_ == nullptr ? for_any_grid() : cooperative();
   }
 
@@ -175,10 +200,13 @@ class Decision {
 
   [[nodiscard]] Result<Strategy> requested(Route route) const {
     std::string why = "asked for with --route";
+    if ((route == Route::Resident || route == Route::Host) && !can_.host_split)
+      return split(fmt::format("the route {} was asked for", name_of(route)));
     if (route != Route::Persistent) return by_route(route, std::move(why));
     const RouteVariant variant = persistent_variant();
     const VariantFacts* facts = model_.find(variant);
     if (facts == nullptr) return Strategy{variant, 0, Missing::Plan, std::move(why)};
+    if (facts->route != Route::Persistent && !can_.host_split) return split(facts->refusal);
     if (facts->route != Route::Persistent)
       return by_route(Route::Resident, fmt::format("persistent was asked for, but {}: one launch "
                                                    "per segment",
@@ -213,7 +241,12 @@ class Decision {
             groups_);
         const VariantFacts* facts = model_.find(wanted);
         if (facts == nullptr) return Strategy{wanted, 0, Missing::Plan, std::move(why)};
-        if (costs_no_memory(*facts)) return persistent(std::move(why));
+        if (costs_no_memory(*facts)) {
+          auto few = persistent(std::move(why));
+          // It was a matter of speed: a device that may not split can still run the blocks that
+          // fit.
+          if (few || can_.host_split) return few;
+        }
       }
       if (const uint64_t most = most_resident(); groups_ > most)
         return persistent(fmt::format(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vyre/plan/strategy.hpp"
 
+#include <optional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,6 +38,7 @@ class Device {
   DeviceModel model;
   std::vector<RouteVariant> planned, loaded;  // in the order in which decide() asked for them
   uint64_t resident = 8;
+  std::optional<uint64_t> resident_persistent = {};  // of persistent kernels, if that differs
 
   Device() {
     model.capabilities.cooperative_grid_barrier = true;
@@ -55,7 +58,9 @@ class Device {
       if (strategy->missing == Missing::Residency) {
         loaded.push_back(strategy->variant);
         facts.is_loaded = true;
-        facts.resident.assign(facts.segments.size(), resident);
+        const bool persistent = strategy->route() == Route::Persistent;
+        facts.resident.assign(facts.segments.size(),
+                              persistent ? resident_persistent.value_or(resident) : resident);
       } else {
         planned.push_back(strategy->variant);
       }
@@ -135,10 +140,40 @@ TEST(Strategy, ADeviceThatOptsOutIsNeverSplit) {
                           "a[gid.x] += subgroup_add(a[gid.x]);",
                           "64"),
           {}, "cannot be made persistent");
+  // Eight workgroups fit, and no block of a persistent kernel.
+  Device small;
+  small.resident_persistent = 0;
+  refused(small, checked_program(kLoop), {}, "too many for the blocks that fit");
+  refused(small, checked_program(kState), {}, "too many for the blocks that fit");
+  // What comes after a resume or a collective is a launch of its own, also where barriers are not.
+  refused(Device(), checked_program("if a[gid.x] == 7 { trap(1, 1); } resume(1); a[gid.x] = 1;"),
+          {}, "the host takes part");
+  refused(Device(), checked_program("barrier grid; all_reduce(a, add);"), {},
+          "the host takes part");
+  refused(Device(), checked_program("for i in 0 .. 3 { a[gid.x] += 1; all_reduce(a, add); }"), {},
+          "the host takes part");
+  for (const Route route : {Route::Resident, Route::Host})
+    refused(Device(), checked_program(kLoop), {.route = route}, "was asked for");
   // A device that splits takes the same programs.
   Device splits;
   EXPECT_EQ(splits.choose(checked_program(kLoop), {100, 1, 1}, {.checked = true})->route(),
             Route::Resident);
+}
+
+// D-GRID.12: few large blocks are a matter of speed. Where they do not fit, and the device may not
+// split, the blocks that fit are launched.
+TEST(Strategy, ADeviceThatOptsOutRunsWhatFits) {
+  const auto checked = checked_program(kLoop, "64");
+  Device device;
+  device.resident = 1000;
+  device.resident_persistent = 0;
+  device.model.profile = {.compute_units = 4, .barrier_blocks_per_compute_unit = 2};
+  EXPECT_EQ(device.choose(checked, {9, 1, 1})->route(), Route::Resident);
+  device.model.capabilities.host_split = false;
+  const auto fits = device.choose(checked, {9, 1, 1});
+  ASSERT_TRUE(fits.has_value()) << to_string(fits.error());
+  EXPECT_EQ(fits->route(), Route::Native);
+  EXPECT_FALSE(device.choose(checked, {1001, 1, 1}).has_value());
 }
 
 TEST(Strategy, ARequiredCooperativeLaunchIsNativeOrAnError) {

@@ -185,9 +185,6 @@ device::TelemetrySnapshot Device::telemetry() const {
 
 // ---- compiling
 
-namespace {
-
-// What is required and not there.
 Result<void> check_forced(const DispatchConfig& config, const device::BackendInfo& info) {
   const auto refuse = [&](std::string_view feature) {
     return fail(ErrorCode::Unsupported,
@@ -203,6 +200,8 @@ Result<void> check_forced(const DispatchConfig& config, const device::BackendInf
     return refuse("a cooperative launch");
   return {};
 }
+
+namespace {
 
 // As far as the config says it: what decides about routes is the grid.
 std::optional<check::Launch> launch_of(const check::CheckedProgram& program,
@@ -259,7 +258,7 @@ Result<CompileResult> Device::compile_source(pipeline::Source source,
   const StopScope stop(stop_condition(config, std::chrono::steady_clock::now()));
   const device::BackendInfo& info = device.backend->info();
   const check::CheckedProgram& program = *source.program;
-  VYRE_TRY(pipeline::check_device_limits(program, config.workgroup, info));
+  VYRE_TRY(pipeline::check_device_limits(program, config.workgroup, info, config.grid));
   VYRE_TRY(check_forced(config, info));
   if (plan::contains_grid_barrier(program) && !info.capabilities.cooperative_grid_barrier &&
       !info.capabilities.host_split)

@@ -43,6 +43,7 @@ Result<void> Dispatch::prepare(const Arguments& arguments) {
   Workspace& w = *lease_;
   w.last.can_repeat = false;
   VYRE_TRY(take_arguments(arguments));
+  VYRE_TRY(check_forced(config_, device_.backend->info()));
   remember(arguments);
   w.wanted.grid = config_.grid;
   w.wanted.workgroup = config_.workgroup;

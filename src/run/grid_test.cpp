@@ -116,6 +116,104 @@ TEST(GridBarriers, AProgramAtItsFixpointRunsOnce) {
   EXPECT_EQ(fake.backend->launches(), 2U);
 }
 
+// The argument of this name; a kernel that has none has nothing here.
+std::span<std::byte> argument_of(const NullLaunch& launch, std::string_view name) {
+  for (size_t i = 0; i < launch.arguments.size(); ++i)
+    if (launch.entry.bindings[i].name == name) return launch.arguments[i];
+  return {};
+}
+void set_word(std::span<std::byte> words, size_t index, uint32_t value) {
+  if (!words.empty()) std::memcpy(words.data() + 4 * index, &value, 4);
+}
+
+// D-GRID.9: what only a persistent buffer shows counts, down to its last word, and the device
+// compares.
+TEST(GridBarriers, PassesGoOnWhileAPersistentBufferChanges) {
+  constexpr size_t kWords = 1025;
+  for (const bool loops : {false, true}) {
+    SCOPED_TRACE(loops ? "loops on the device" : "loops on the host");
+    auto options = split_options();
+    options.info.capabilities.device_loops = loops;
+    options.on_launch = [](const NullLaunch& launch) -> Result<void> {
+      if (const auto kept = argument_of(launch, "kept"); launch.launch.segment == 0)
+        set_word(kept, kWords - 1, std::min(words(kept)[kWords - 1] + 1, 3U));
+      else
+        set_word(argument_of(launch, "o"), 0, 9);
+      return {};
+    };
+    Fake fake(options);
+    const Pipeline pipeline = compile(fake.device, R"(program counts {
+      workgroup 1;
+      over 1;
+      persistent kept : u32[];
+      out o : u32[1];
+      kept[len(kept) - 1] += 1;
+      barrier grid;
+      o[0] = 9;
+    })");
+    const Buffer kept = *fake.device.allocate(4 * kWords);
+    const std::vector<Argument> inputs = {kept};
+    fake.backend->clear_record();
+    const auto result = pipeline.dispatch({.inputs = inputs}, {.fixpoint_iterations = 10});
+    ASSERT_TRUE(result) << to_string(result.error());
+    // `o` is the same from the first pass on; 0, 1, 2, 3, 3.
+    EXPECT_EQ(result->report.iterations, 4U);
+    EXPECT_TRUE(result->report.converged);
+    EXPECT_EQ(fake.backend->launches(), 8U) << "each pass runs each segment once";
+    EXPECT_THAT(words(result->outputs[0]), ElementsAre(9));
+    uint64_t submissions = 0;
+    for (const NullCall& call : fake.backend->record()) {
+      submissions += call.kind == NullCall::Kind::Submit ? 1 : 0;
+      EXPECT_FALSE(call.kind == NullCall::Kind::Read && call.handle == kept.handle());
+    }
+    // The passes, with their number, and the outputs.
+    EXPECT_EQ(submissions <= 2, loops) << submissions;
+    EXPECT_EQ(words(*fake.device.read(kept))[kWords - 1], 3U);
+  }
+}
+
+// D-GRID.9: the same with real code, on every route that keeps buffers.
+TEST(GridBarriers, APersistentBufferIsRepeatedOnEveryRoute) {
+  for (int kind = 0; kind < 4; ++kind) {
+    SCOPED_TRACE(kind);
+    backend::ReferenceOptions options;
+    options.whole_programs = kind == 0;
+    options.grid_barrier = kind <= 1;
+    options.device_loops = kind == 2;
+    const Device device = reference(options);
+    const Pipeline pipeline = compile(device, R"(program counts {
+      workgroup 1;
+      over 1;
+      persistent kept : u32[2];
+      out o : u32[1];
+      kept[1] = min(kept[1] + 1, 3);
+      barrier grid;
+      o[0] = 9;
+    })");
+    const Buffer kept = *device.upload(bytes_of_words({5, 0}));
+    const auto result = pipeline.dispatch({kept}, {.fixpoint_iterations = 10});
+    ASSERT_TRUE(result) << to_string(result.error());
+    EXPECT_EQ(result->report.iterations, 4U);
+    EXPECT_THAT(words(*device.read(kept)), ElementsAre(5, 3));
+  }
+}
+
+// D-GRID.9: bits are compared, those at the end of a pass with those before it.
+TEST(GridBarriers, WhatAPassUndoesIsNoChange) {
+  const auto passes_of = [](const std::function<uint32_t(uint32_t)>& change) {
+    auto options = split_options();
+    options.on_launch = on_word(change);
+    Fake fake(options);
+    const auto result = compile(fake.device, kTwoSegments)
+                            .dispatch({std::vector<uint32_t>{0}}, {.fixpoint_iterations = 10});
+    EXPECT_TRUE(result) << to_string(result.error());
+    EXPECT_EQ(fake.backend->launches(), 2U * result->report.iterations);
+    return result->report.iterations;
+  };
+  EXPECT_EQ(passes_of([](uint32_t word) { return word ^ 1; }), 1U) << "there and back";
+  EXPECT_EQ(passes_of([](uint32_t word) { return word | 0x8000'0000; }), 2U) << "a zero of floats";
+}
+
 // D-GRID.9
 TEST(GridBarriers, ZeroIterationsAreRefused) {
   const Device device = reference();
@@ -205,29 +303,98 @@ TEST(GridBarriers, ThreeBarriersAreFourSegments) {
 }
 
 // D-GRID.10, D-GRID.7: slots keep their addresses, and the second dispatch allocates nothing on the
-// device and plans nothing.
+// device and plans nothing. Within a dispatch, segments share what the first one allocated.
 TEST(GridBarriers, TheSecondDispatchReusesEverything) {
-  auto options = split_options();
-  options.on_launch = on_word(increment);
-  Fake fake(options);
-  const Pipeline two = compile(fake.device, kTwoSegments);
-  Outputs slots;
-  slots.emplace_back().reserve(64);
-  const std::byte* const slot = slots[0].data();
-  const std::vector<uint32_t> input = {5};
-  const std::vector<Argument> inputs = {input};
-  for (int i = 0; i < 3; ++i) {
-    fake.backend->clear_record();
-    ASSERT_TRUE(two.dispatch_into({.inputs = inputs}, slots));
-    EXPECT_THAT(words(slots[0]), ElementsAre(7));
-    EXPECT_EQ(slots[0].data(), slot);
-    if (i == 0) continue;
-    for (const NullCall& call : fake.backend->record()) {
-      EXPECT_NE(call.kind, NullCall::Kind::Allocate);
-      EXPECT_NE(call.kind, NullCall::Kind::Load);
+  for (const bool resident : {true, false}) {
+    SCOPED_TRACE(resident ? "resident" : "host");
+    auto options = split_options();
+    options.info.capabilities.resident_buffers = resident;
+    options.on_launch = on_word(increment);
+    Fake fake(options);
+    const Pipeline two = compile(fake.device, kTwoSegments);
+    Outputs slots;
+    slots.emplace_back().reserve(64);
+    const std::byte* const slot = slots[0].data();
+    const std::vector<uint32_t> input = {5};
+    const std::vector<Argument> inputs = {input};
+    for (int i = 0; i < 3; ++i) {
+      fake.backend->clear_record();
+      const uint64_t planned = fake.device.telemetry().planned;
+      ASSERT_TRUE(two.dispatch_into({.inputs = inputs}, slots));
+      EXPECT_THAT(words(slots[0]), ElementsAre(7));
+      EXPECT_EQ(slots[0].data(), slot);
+      const auto count = [&](NullCall::Kind kind) {
+        return std::ranges::count(fake.backend->record(), kind, &NullCall::kind);
+      };
+      EXPECT_EQ(count(NullCall::Kind::Allocate), i == 0 ? 1 : 0);
+      EXPECT_EQ(count(NullCall::Kind::Launch), 2);
+      if (i == 0) continue;
+      EXPECT_EQ(count(NullCall::Kind::Load), 0);
+      EXPECT_EQ(fake.device.telemetry().planned, planned);
     }
+    EXPECT_THAT(input, ElementsAre(5)) << "the caller's bytes stay as they are";
   }
-  EXPECT_THAT(input, ElementsAre(5)) << "the caller's bytes stay as they are";
+}
+
+constexpr std::string_view kWritesLate = R"(program late {
+  workgroup 1;
+  over 1;
+  inout a : u32[];
+  out o : u32[3];
+  o[0] = a[0];
+  barrier grid;
+  o[1] = a[0];
+  barrier grid;
+  a[0] = 7;
+  barrier grid;
+  o[2] = a[0];
+})";
+
+// D-GRID.7: where data goes through the host, the bytes that a segment gets are those of the
+// caller, not of a copy, until a segment has written them. So what the caller's memory holds
+// meanwhile can be seen, and from then on no more.
+TEST(GridBarriers, NoCopyIsMadeBeforeAWrite) {
+  auto options = split_options();
+  options.info.capabilities.resident_buffers = false;
+  std::vector<uint32_t> input = {40};
+  std::vector<uint32_t> seen;
+  options.on_launch = [&](const NullLaunch& launch) -> Result<void> {
+    const auto a = argument_of(launch, "a");
+    seen.push_back(words(a)[0]);
+    if (launch.launch.segment == 2) set_word(a, 0, 7);
+    input[0] += 10;
+    return {};
+  };
+  Fake fake(options);
+  const auto result = compile(fake.device, kWritesLate).dispatch({input});
+  ASSERT_TRUE(result) << to_string(result.error());
+  EXPECT_EQ(result->report.route, plan::Route::Host);
+  EXPECT_THAT(seen, ElementsAre(40, 50, 60, 7));
+  EXPECT_THAT(words(result->outputs[0]), ElementsAre(7));
+  EXPECT_THAT(input, ElementsAre(80)) << "nor are they written";
+}
+
+// D-GRID.7: on a device that keeps buffers they go there once, and stay in one place.
+TEST(GridBarriers, BytesOfTheCallerGoToTheDeviceOnce) {
+  constexpr uint64_t kBytes = 4 * 777;
+  auto options = split_options();
+  std::vector<const void*> places;
+  options.on_launch = [&](const NullLaunch& launch) -> Result<void> {
+    places.push_back(argument_of(launch, "a").data());
+    return {};
+  };
+  Fake fake(options);
+  const Pipeline late = compile(fake.device, kWritesLate);
+  fake.backend->clear_record();
+  const auto result = late.dispatch({std::vector<uint32_t>(kBytes / 4, 40)});
+  ASSERT_TRUE(result) << to_string(result.error());
+  uint64_t written = 0;
+  for (const NullCall& call : fake.backend->record()) {
+    written += call.kind == NullCall::Kind::Write && call.bytes == kBytes ? 1 : 0;
+    EXPECT_NE(call.kind, NullCall::Kind::Copy);
+  }
+  EXPECT_EQ(written, 1U);
+  EXPECT_THAT(places, ElementsAre(places[0], places[0], places[0], places[0]));
 }
 
 // D-GRID.8

@@ -160,26 +160,31 @@ TEST(Life, WaitingHasADeadlineAndKeepsSlots) {
 
 // D-LIFE.2
 TEST(Life, ADroppedDispatchFinishesOnItsOwn) {
-  backend::NullOptions options;
-  std::atomic<int> ran = 0;
-  options.on_launch = [&](const NullLaunch&) -> Result<void> {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    ++ran;
-    return {};
-  };
-  const auto backend = backend::open_null(options);
-  {
-    // The device, the pipeline and the handle all go before the work is done.
-    const std::vector<uint32_t> zero = {0};
-    const std::vector<Argument> inputs = {zero};
-    const Device device = over(backend);
-    const Pipeline two = compile(device, kTwoSegments);
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(two.dispatch_async({.inputs = inputs}));
+  for (const bool split : {false, true}) {
+    SCOPED_TRACE(split);
+    auto options = split ? split_options() : backend::NullOptions();
+    std::atomic<int> ran = 0;
+    options.on_launch = [&](const NullLaunch&) -> Result<void> {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      ++ran;
+      return {};
+    };
+    const int launches = split ? 6 : 3;
+    const auto backend = backend::open_null(options);
+    {
+      // The device, the pipeline and the handle all go before the work is done.
+      const std::vector<uint32_t> zero = {0};
+      const std::vector<Argument> inputs = {zero};
+      const Device device = over(backend);
+      const Pipeline two = compile(device, kTwoSegments);
+      for (int i = 0; i < 3; ++i) ASSERT_TRUE(two.dispatch_async({.inputs = inputs}));
+      EXPECT_LT(ran, launches);
+    }
+    for (int i = 0; i < 2000 && (ran != launches || backend->live_buffers() != 0); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(ran, launches);
+    EXPECT_EQ(backend->live_buffers(), 0U);
   }
-  for (int i = 0; i < 2000 && (ran != 3 || backend->live_buffers() != 0); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_EQ(ran, 3);
-  EXPECT_EQ(backend->live_buffers(), 0U);
 }
 
 TEST(Life, EndlessLoopsEndAtTheTimeout) {

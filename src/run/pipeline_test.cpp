@@ -49,26 +49,65 @@ std::shared_ptr<const check::CheckedProgram> checked(std::string_view text) {
   return std::make_shared<const check::CheckedProgram>(*check::check_valid(program(text)));
 }
 
-// D-PIPE.1: a moved program is not copied.
+// Where all the parts of a program are; what is copied is somewhere else.
+std::vector<const void*> places_of(const ir::Program& p) {
+  return {p.consts.data(),         p.buffers.data(),
+          p.require_list.data(),   p.fns.data(),
+          p.locals.data(),         p.exprs.data(),
+          p.stmts.data(),          p.block_items.data(),
+          p.expr_lists.data(),     p.param_lists.data(),
+          p.args.data(),           p.positions.files.data(),
+          p.positions.locs.data(), p.positions.exprs.data(),
+          p.positions.stmts.data()};
+}
+
+// D-PIPE.1: a moved program is not copied, nor a shared one; one by reference is, and stays.
 TEST(Pipelines, AMovedProgramIsNotCopied) {
+  constexpr std::string_view kAllParts = R"(program parts {
+    workgroup 4;
+    const Table : u32[] = { 1, 2 };
+    const One : u32 = 1;
+    in a : u32[];
+    out o : u32[4];
+    require len(a) == 4, "four";
+    fn add(x : u32, y : u32) -> u32 { return x + y; }
+    o[gid.x] = min(add(a[gid.x], One), Table[1]);
+  })";
   const Device device = reference();
-  ir::Program moved = program(kEcho);
+  ir::Program moved = program(kAllParts);
   const ir::Program same = moved;
-  const void* const statements = moved.stmts.data();
+  const auto places = places_of(moved);
+  for (const void* place : places) EXPECT_NE(place, nullptr) << "there is nothing to copy";
   const auto by_move = device.compile(std::move(moved));
   ASSERT_TRUE(by_move);
-  EXPECT_EQ(by_move->pipeline.program().program.stmts.data(), statements);
+  EXPECT_EQ(places_of(by_move->pipeline.program().program), places);
+  const auto before = places_of(same);
   const auto by_reference = device.compile(same);
   ASSERT_TRUE(by_reference);
-  EXPECT_EQ(same.name, "echo");
-  const auto shared = checked(kEcho);
+  EXPECT_EQ(places_of(same), before);
+  EXPECT_EQ(same, by_move->pipeline.program().program);
+  auto unshared = *check::check_valid(program(kAllParts));
+  const auto checked_places = places_of(unshared.program);
+  const auto by_checked = device.compile(std::move(unshared));
+  ASSERT_TRUE(by_checked);
+  EXPECT_EQ(places_of(by_checked->pipeline.program().program), checked_places);
+  const auto shared = checked(kAllParts);
   const auto by_share = device.compile(shared);
   ASSERT_TRUE(by_share);
   EXPECT_EQ(&by_share->pipeline.program(), shared.get());
   EXPECT_EQ(by_reference->pipeline.id(), by_share->pipeline.id());
 }
 
-// D-PIPE.1: refusals in their order, before any code.
+// As bytes from elsewhere could have it: the statements without the region around them.
+ir::Program without_region(ir::Program p) {
+  const auto* region = std::get_if<ir::Region>(&p[p.items(p.body)[0]]);
+  EXPECT_NE(region, nullptr);
+  if (region != nullptr) p.body = region->body;
+  return p;
+}
+
+// D-PIPE.1: a program and a config with which everything is wrong. What is mended is what was
+// complained about, one after the other, so that every message hides all that come after it.
 TEST(Pipelines, RefusalsComeInTheirOrder) {
   backend::NullOptions options;
   options.info.capabilities.max_workgroup_size = {64, 8, 8};
@@ -78,47 +117,148 @@ TEST(Pipelines, RefusalsComeInTheirOrder) {
   options.info.capabilities.max_bindings = 2;
   options.info.capabilities.f64 = false;
   Fake fake(options);
-  const auto refused = [&](std::string_view text, const DispatchConfig& config = {}) {
-    const auto compiled = fake.device.compile(program(text), config);
-    EXPECT_FALSE(compiled);
-    return compiled ? std::string() : to_string(compiled.error());
+  std::string text =
+      "program p { workgroup 4; inout a : u32[]; in b : u32[]; in c : u32[]; inout d : f64[]; "
+      "shared s : u32[17]; s[0] = 1.5; a[0] = b[0] + c[0] + s[0]; d[0] = 1.0; }";
+  DispatchConfig config = {.workgroup = check::Axes{65, 0, 9},
+                           .grid = check::Axes{1, 101, 1},
+                           .speculation = Choice::Force};
+  bool has_region = false;
+  const auto mend = [&](std::string_view wrong, std::string_view right) {
+    const size_t at = text.find(wrong);
+    ASSERT_NE(at, std::string::npos) << wrong;
+    text.replace(at, wrong.size(), right);
   };
-  EXPECT_THAT(refused("program p { workgroup 1; inout a : u32[]; a[0] = 1.5; }"),
-              HasSubstr("InvalidProgram"));
-  EXPECT_THAT(refused("program p { workgroup 65; inout a : u32[]; a[0] = 1; }"),
-              HasSubstr("axis x of the workgroup (65)"));
-  EXPECT_THAT(refused("program p { workgroup 64, 8; over 1, 1; inout a : u32[]; a[0] = 1; }"),
-              HasSubstr("(512) is more than device `null` allows (256)"));
-  EXPECT_THAT(refused("program p { workgroup 1; inout a : u32[]; shared s : u32[17]; "
-                      "s[0] = 1; a[0] = s[0]; }"),
-              HasSubstr("shared memory"));
-  EXPECT_THAT(refused("program p { workgroup 1; inout a : u32[]; in b : u32[]; in c : u32[]; "
-                      "a[0] = b[0] + c[0]; }"),
-              HasSubstr("number of buffers (3)"));
-  EXPECT_THAT(refused("program p { workgroup 1; inout a : f64[]; a[0] = 1.0; }"),
-              HasSubstr("Unsupported (1002): the program needs f64"));
-  EXPECT_THAT(refused("program p { workgroup 1; inout a : u32[]; a[0] = 1; }",
-                      {.speculation = Choice::Force}),
-              HasSubstr("speculation"));
-  EXPECT_EQ(fake.backend->loaded(), 0U) << "nothing was loaded for what was refused";
-  const auto grid = compile(fake.device, "program p { workgroup 1; inout a : u32[]; a[0] = 1; }")
-                        .dispatch({std::vector<uint32_t>{1}}, {.grid = check::Axes{1, 101, 1}});
+  const auto compiled = [&] {
+    ir::Program p = program(text);
+    return fake.device.compile(has_region ? std::move(p) : without_region(std::move(p)), config);
+  };
+  const auto refused = [&](ErrorCode code, std::string_view message) {
+    const auto result = compiled();
+    ASSERT_FALSE(result) << message;
+    EXPECT_EQ(result.error().code, code);
+    EXPECT_THAT(result.error().message, HasSubstr(std::string(message)));
+    EXPECT_THAT(result.error().message, HasSubstr("Fix:"));
+    EXPECT_EQ(fake.backend->calls(), 0U) << "the device was called for what is refused";
+    EXPECT_EQ(fake.device.telemetry().generated + fake.device.telemetry().planned, 0U) << message;
+  };
+  refused(ErrorCode::InvalidProgram,
+          "`p`: the top level of `p` is not a top-level Region-wrapped "
+          "Program");
+  has_region = true;
+  refused(ErrorCode::InvalidProgram, "`p`: ");
+  mend("s[0] = 1.5", "s[0] = 1");
+  refused(ErrorCode::InvalidArgument, "axis y of the workgroup is 0");
+  config.workgroup = check::Axes{65, 8, 1};
+  refused(ErrorCode::LimitExceeded,
+          "axis x of the workgroup (65) is more than device `null` "
+          "allows (64)");
+  config.workgroup = check::Axes{64, 8, 1};
+  refused(ErrorCode::LimitExceeded,
+          "the number of lanes of a workgroup (512) is more than device "
+          "`null` allows (256)");
+  config.workgroup.reset();
+  refused(ErrorCode::LimitExceeded,
+          "axis y of the grid in workgroups (101) is more than device "
+          "`null` allows (100)");
+  config.grid = check::Axes{1, 100, 1};
+  refused(ErrorCode::LimitExceeded,
+          "the shared memory of a workgroup in bytes (68) is more than "
+          "device `null` allows (64)");
+  mend("u32[17]", "u32[16]");
+  refused(ErrorCode::LimitExceeded,
+          "the number of buffers (4) is more than device `null` allows "
+          "(2)");
+  mend("in b : u32[]; in c : u32[]; ", "");
+  mend("b[0] + c[0] + ", "");
+  refused(ErrorCode::Unsupported, "the program needs f64");
+  mend("inout d : f64[]; ", "");
+  mend("d[0] = 1.0; ", "");
+  refused(ErrorCode::Unsupported, "speculation is forced");
+  config.speculation.reset();
+  const auto right = compiled();
+  ASSERT_TRUE(right) << to_string(right.error());
+  EXPECT_EQ(fake.backend->loaded(), 1U);
+  // The grid of a call is checked by the call.
+  const auto grid =
+      right->pipeline.dispatch({std::vector<uint32_t>{1}}, {.grid = check::Axes{1, 101, 1}});
   ASSERT_FALSE(grid);
   EXPECT_THAT(grid.error().message, HasSubstr("axis y of the grid in workgroups (101)"));
+  EXPECT_EQ(fake.backend->launches(), 0U);
 }
 
-// D-PIPE.1
+// D-GRID.2, A (config): what a call forces and the device cannot is refused wherever a config comes
+// in, not only by compile(), and nothing is launched for it.
+TEST(Pipelines, WhatACallForcesIsRefusedOnEveryPath) {
+  struct Forced {
+    DispatchConfig config;
+    bool device::Capabilities::* needs;
+    std::string_view text;
+  };
+  const std::vector<Forced> all = {
+      {{.speculation = Choice::Force}, &device::Capabilities::speculation, "speculation is forced"},
+      {{.persistent_thread = Choice::Force},
+       &device::Capabilities::persistent_threads,
+       "persistent_thread is forced"},
+      {{.cooperative = Cooperative::Require},
+       &device::Capabilities::cooperative_grid_barrier,
+       "a cooperative launch is forced"}};
+  constexpr std::string_view kSet = "program set { workgroup 1; inout a : u32[]; a[0] = 1; }";
+  for (const auto& [config, needs, text] : all) {
+    SCOPED_TRACE(text);
+    for (const bool can : {false, true}) {
+      SCOPED_TRACE(can);
+      backend::NullOptions options;
+      options.info.capabilities.*needs = can;
+      Fake fake(options);
+      const Pipeline set = compile(fake.device, kSet);
+      const Buffer buffer = *fake.device.allocate(4);
+      const std::vector<Argument> inputs = {buffer};
+      const Arguments arguments = {.inputs = inputs};
+      Outputs slots;
+      std::vector<Outputs> rows;
+      ASSERT_TRUE(set.dispatch_into(arguments, slots)) << "the same call without it";
+      const uint64_t before = fake.backend->launches();
+      uint64_t paths = 0;
+      const auto expect = [&](std::string_view path, const auto& result) {
+        ++paths;
+        ASSERT_EQ(result.has_value(), can) << path;
+        if (can) return;
+        EXPECT_EQ(result.error().code, ErrorCode::Unsupported) << path;
+        EXPECT_THAT(result.error().message, HasSubstr(std::string(text))) << path;
+        EXPECT_THAT(result.error().message, HasSubstr("Fix:")) << path;
+      };
+      expect("dispatch", set.dispatch(arguments, config));
+      expect("into", set.dispatch_into(arguments, slots, config));
+      expect("batch", set.dispatch_batch({&arguments, 1}, rows, config));
+      auto pending = set.dispatch_async(arguments, config);
+      expect("async", pending);
+      if (pending) {
+        EXPECT_TRUE(pending->wait());
+      }
+      const std::vector<SequenceItem> items = {{set, arguments, config}};
+      expect("sequence", fake.device.run_sequence(items, 1, {}, nullptr));
+      EXPECT_EQ(fake.backend->launches() - before, can ? paths : 0U);
+      expect("compile", fake.device.compile(checked(kSet), config));
+      expect("prewarm", fake.device.prewarm(checked(kSet), config));
+      EXPECT_TRUE(set.dispatch_into(arguments, slots)) << "nothing of a refused call stays";
+    }
+  }
+}
+
+// D-PIPE.1: the region rule comes first also where nothing has a position, and so no order but that
+// of the codes.
 TEST(Pipelines, TopLevelStatementsNeedARegion) {
-  ir::Program bare = program(kEcho);
-  // As bytes from elsewhere could have it: the statements without the region around them.
-  ASSERT_EQ(bare.items(bare.body).size(), 1U);
-  const auto* region = std::get_if<ir::Region>(&bare[bare.items(bare.body)[0]]);
-  ASSERT_NE(region, nullptr);
-  bare.body = region->body;
+  ir::Program bare =
+      without_region(program("program p { workgroup 1; inout a : u32[]; a[0] = 1.5; }"));
+  bare.positions = {};
+  bare.buffers[0].name = std::string(300, 'a');
   const auto compiled = reference().compile(std::move(bare));
   ASSERT_FALSE(compiled);
   EXPECT_EQ(compiled.error().code, ErrorCode::InvalidProgram);
-  EXPECT_THAT(to_string(compiled.error()), HasSubstr("region"));
+  EXPECT_THAT(compiled.error().message, HasSubstr("top-level Region-wrapped Program"));
+  ASSERT_EQ(compiled.error().diagnostics.size(), 3U);
+  EXPECT_EQ(compiled.error().diagnostics[0].code, Code::NameTooLong);
 }
 
 // D-PIPE.1: a device that this build cannot generate code for.
@@ -242,21 +382,40 @@ TEST(Pipelines, EveryPartOfTheKeyCounts) {
   EXPECT_EQ(hit_of(open(same)), CacheHit::Yes);
 }
 
-// D-PIPE.4: reasons.
+// D-PIPE.4: each reason, from memory and from the disk alike. Where several parts differ there is
+// no entry that close: that is Absent, which neither part explains.
 TEST(Pipelines, AMissHasAReason) {
-  Fake fake{{}};
-  const auto source = pipeline::make_source(checked(kEcho));
-  pipeline::Policy policy;
-  pipeline::Compiler& compiler = fake.device.compiler();
-  EXPECT_EQ(compiler.why(compiler.key(source, policy)), MissReason::Empty);
-  ASSERT_TRUE(compiler.get(source, policy));
-  EXPECT_EQ(compiler.why(compiler.key(source, policy)), std::nullopt);
-  policy.checked = true;
-  EXPECT_EQ(compiler.why(compiler.key(source, policy)), MissReason::Policy);
-  const auto other = pipeline::make_source(checked(kTwoSegments));
-  EXPECT_EQ(compiler.why(compiler.key(other, {})), MissReason::Program);
-  EXPECT_EQ(compiler.why(pipeline::make_key(source, {}, fake.device.info(), "another build")),
-            MissReason::Runtime);
+  const TemporaryFolder folder;
+  for (const bool disk : {false, true}) {
+    SCOPED_TRACE(disk ? "on disk" : "in memory");
+    const Device device = Device::over(
+        backend::open_null(), {.cache_directory = disk ? folder.path() : std::filesystem::path()});
+    pipeline::Compiler& compiler = device.compiler();
+    const auto source = pipeline::make_source(checked(kEcho));
+    const auto other =
+        pipeline::make_source(checked("program other { workgroup 1; inout a : u32[]; a[0] = 1; }"));
+    const auto why = [&](const pipeline::Source& of, bool is_checked, bool same_build) {
+      const pipeline::CacheKey key =
+          pipeline::make_key(of, {.checked = is_checked}, device.info(),
+                             same_build ? compiler.build_id() : std::string_view("another build"));
+      return compiler.why(key);
+    };
+    EXPECT_EQ(why(source, false, true), MissReason::Empty);
+    ASSERT_TRUE(compiler.get(source, {}));
+    EXPECT_EQ(why(source, false, true), std::nullopt);
+    EXPECT_EQ(why(source, true, true), MissReason::Policy);
+    EXPECT_EQ(why(other, false, true), MissReason::Program);
+    EXPECT_EQ(why(source, false, false), MissReason::Runtime);
+    EXPECT_EQ(why(other, true, true), MissReason::Absent);
+    EXPECT_EQ(why(other, false, false), MissReason::Absent);
+    EXPECT_EQ(why(source, true, false), MissReason::Absent);
+    EXPECT_EQ(why(other, true, false), MissReason::Absent);
+    // Several that are close: one of the same program tells most.
+    ASSERT_TRUE(compiler.get(other, {.checked = true}));
+    EXPECT_EQ(why(other, false, true), MissReason::Policy);
+    EXPECT_EQ(why(source, true, true), MissReason::Policy);
+    EXPECT_EQ(why(source, true, false), MissReason::Absent);
+  }
 }
 
 // D-PIPE.4: bounded, the least recently used goes first.

@@ -198,56 +198,199 @@ constexpr std::string_view kThree = R"(program three {
   a[0] = a[0] * 2;
 })";
 
-// D-RES.2: times add up over segments; the same handles are bound in all of them.
-TEST(Resident, TimesOfSegmentsAreSummed) {
+// D-RES.2: the same handles are bound in every segment, those of the caller's buffers and no
+// copies.
+TEST(Resident, TheSameHandlesStayBoundInEverySegment) {
   auto options = split_options();
-  options.times = {.device_ns = 2, .enqueue_ns = 3, .wait_ns = 4};
-  std::vector<std::pair<void*, void*>> bound;
+  std::vector<device::Region> bound_a;
+  std::vector<device::Region> bound_b;
+  std::vector<device::Region> bound_o;
   options.on_launch = [&](const NullLaunch& launch) -> Result<void> {
-    bound.emplace_back(launch.arguments[0].data(),
-                       launch.arguments.size() > 1 ? launch.arguments[1].data() : nullptr);
+    for (size_t i = 0; i < launch.entry.bindings.size(); ++i) {
+      const std::string& name = launch.entry.bindings[i].name;
+      const device::Region& region = launch.launch.arguments[i];
+      if (name == "a") bound_a.push_back(region);
+      if (name == "b") bound_b.push_back(region);
+      if (name == "o") bound_o.push_back(region);
+    }
+    return {};
+  };
+  Fake fake(options);
+  const Pipeline pipeline = compile(fake.device, R"(program three {
+    workgroup 1;
+    over 1;
+    inout a : u32[];
+    in b : u32[];
+    out o : u32[4];
+    a[0] = b[0];
+    o[0] = 1;
+    barrier grid;
+    a[0] = a[0] + b[0];
+    o[1] = 1;
+    barrier grid;
+    a[0] = a[0] * b[0];
+    o[2] = 1;
+  })");
+  const Buffer a = *fake.device.allocate(4);
+  const Buffer b = *fake.device.allocate(8);
+  const Buffer o = *fake.device.allocate(64);
+  const std::vector<Argument> inputs = {a, b};
+  const std::vector<const Buffer*> outputs = {&a, &o};
+  Outputs slots;
+  const auto three_of = [](const device::Region& region) {
+    return ElementsAre(region, region, region);
+  };
+  const auto expect_bound = [&](std::string_view path) {
+    SCOPED_TRACE(path);
+    EXPECT_THAT(bound_a, three_of({a.handle(), 0, 4}));
+    EXPECT_THAT(bound_b, three_of({b.handle(), 0, 8}));
+    EXPECT_THAT(bound_o, three_of({o.handle(), 0, 16}));
+    bound_a.clear();
+    bound_b.clear();
+    bound_o.clear();
+  };
+  const Arguments arguments = {.inputs = inputs, .outputs = outputs};
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(pipeline.dispatch_into(arguments, slots));
+    expect_bound("into");
+  }
+  auto pending = pipeline.dispatch_async(arguments);
+  ASSERT_TRUE(pending && pending->wait());
+  expect_bound("async");
+  const std::vector<SequenceItem> items = {{pipeline, arguments}};
+  ASSERT_TRUE(fake.device.run_sequence(items, 1, {}, nullptr));
+  expect_bound("sequence");
+}
+
+// Three segments, in one submission or, at the host, in three.
+backend::NullOptions timed(bool resident) {
+  auto options = split_options();
+  options.info.capabilities.resident_buffers = resident;
+  return options;
+}
+
+// D-RES.2: 2, 3 and 4 ns in each of three segments, also over several submissions and passes.
+TEST(Resident, TimesOfSegmentsAreSummed) {
+  for (const bool resident : {true, false}) {
+    SCOPED_TRACE(resident ? "resident" : "host");
+    auto options = timed(resident);
+    options.times = {.device_ns = 2, .enqueue_ns = 3, .wait_ns = 4};
+    uint32_t count = 0;
+    options.on_launch = on_word([&](uint32_t) { return std::min(++count, 4U); });
+    Fake fake(options);
+    const Pipeline pipeline = compile(fake.device, kThree);
+    const std::vector<uint32_t> one = {1};
+    const auto once = pipeline.dispatch({one, one});
+    ASSERT_TRUE(once) << to_string(once.error());
+    EXPECT_EQ(once->report.timings,
+              (device::Timings{.device_ns = 6, .enqueue_ns = 9, .wait_ns = 12}));
+    const auto twice = pipeline.dispatch({one, one}, {.fixpoint_iterations = 2});
+    ASSERT_TRUE(twice) << to_string(twice.error());
+    ASSERT_EQ(twice->report.launches, 6U);
+    EXPECT_EQ(twice->report.timings,
+              (device::Timings{.device_ns = 12, .enqueue_ns = 18, .wait_ns = 24}));
+    if (!resident) continue;
+    const Buffer a = *fake.device.allocate(4);
+    const Buffer b = *fake.device.allocate(4);
+    const std::vector<Argument> inputs = {a, b};
+    const std::vector<SequenceItem> items = {{pipeline, {.inputs = inputs}}};
+    const auto sequence = fake.device.run_sequence(items, 2, {}, nullptr);
+    ASSERT_TRUE(sequence) << to_string(sequence.error());
+    EXPECT_EQ(sequence->timings,
+              (device::Timings{.device_ns = 12, .enqueue_ns = 18, .wait_ns = 24}));
+  }
+}
+
+// D-RES.2: wherever the launch is that does not report a time, that time alone is unknown.
+TEST(Resident, ATimeThatOneLaunchDoesNotReportIsUnknown) {
+  using Field = std::optional<uint64_t> device::Timings::*;
+  constexpr Field kFields[] = {&device::Timings::device_ns, &device::Timings::enqueue_ns,
+                               &device::Timings::wait_ns};
+  for (const bool resident : {true, false}) {
+    for (uint64_t launch = 0; launch < 3; ++launch) {
+      for (const Field field : kFields) {
+        SCOPED_TRACE(testing::Message() << resident << ", launch " << launch);
+        auto options = timed(resident);
+        options.times_of = [&](uint64_t n) {
+          device::Timings times{.device_ns = 2, .enqueue_ns = 3, .wait_ns = 4};
+          if (n == launch) (times.*field).reset();
+          return times;
+        };
+        Fake fake(options);
+        const std::vector<uint32_t> one = {1};
+        const auto result = compile(fake.device, kThree).dispatch({one, one});
+        ASSERT_TRUE(result) << to_string(result.error());
+        device::Timings expected{.device_ns = 6, .enqueue_ns = 9, .wait_ns = 12};
+        (expected.*field).reset();
+        EXPECT_EQ(result->report.timings, expected);
+      }
+    }
+  }
+}
+
+// D-RES.2: whichever time it is.
+TEST(Resident, TimesThatOverflowAreAnError) {
+  constexpr uint64_t kThird = ~uint64_t{0} / 3;
+  const device::Timings too_much[] = {{.device_ns = kThird + 1, .enqueue_ns = 1, .wait_ns = 1},
+                                      {.device_ns = 1, .enqueue_ns = kThird + 1, .wait_ns = 1},
+                                      {.device_ns = 1, .enqueue_ns = 1, .wait_ns = kThird + 1}};
+  const std::vector<uint32_t> one = {1};
+  for (const bool resident : {true, false}) {
+    for (const device::Timings& times : too_much) {
+      auto options = timed(resident);
+      options.times = times;
+      Fake fake(options);
+      const auto result = compile(fake.device, kThree).dispatch({one, one});
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().code, ErrorCode::LimitExceeded);
+      EXPECT_THAT(result.error().message, HasSubstr("Fix:"));
+    }
+    auto options = timed(resident);
+    options.times = {.device_ns = kThird};
+    Fake fake(options);
+    const auto most = compile(fake.device, kThree).dispatch({one, one});
+    ASSERT_TRUE(most) << to_string(most.error());
+    EXPECT_EQ(most->report.timings.device_ns, ~uint64_t{0});
+  }
+}
+
+// D-RES.2: the wall time is there on every path, also of a device that measures nothing, and it is
+// that of the call.
+TEST(Resident, TheWallTimeIsAlwaysThere) {
+  constexpr auto kLaunch = std::chrono::milliseconds(2);
+  constexpr uint64_t kLeast = 3 * std::chrono::nanoseconds(kLaunch).count();
+  auto options = split_options();
+  options.on_launch = [&](const NullLaunch&) -> Result<void> {
+    std::this_thread::sleep_for(kLaunch);
     return {};
   };
   Fake fake(options);
   const Pipeline pipeline = compile(fake.device, kThree);
   const Buffer a = *fake.device.allocate(4);
-  const Buffer b = *fake.device.allocate(4);
-  const auto result = pipeline.dispatch({a, b});
-  ASSERT_TRUE(result) << to_string(result.error());
-  EXPECT_EQ(result->report.timings.device_ns, 6U);
-  EXPECT_EQ(result->report.timings.enqueue_ns, 9U);
-  EXPECT_EQ(result->report.timings.wait_ns, 12U);
-  EXPECT_GT(result->report.wall_ns, 0U);
-  ASSERT_EQ(bound.size(), 3U);
-  EXPECT_EQ(bound[0].first, bound[1].first);
-  EXPECT_EQ(bound[1].first, bound[2].first);
-}
-
-// D-RES.2
-TEST(Resident, ATimeThatOneLaunchDoesNotReportIsUnknown) {
-  auto options = split_options();
-  options.times_of = [](uint64_t n) {
-    return device::Timings{.device_ns = n == 1 ? std::nullopt : std::optional<uint64_t>(2),
-                           .enqueue_ns = 3};
+  const std::vector<Argument> inputs = {a, std::span<const std::byte>(bytes("four"))};
+  const Arguments arguments = {.inputs = inputs};
+  const auto expect = [&](std::string_view path, const Report& report) {
+    EXPECT_GE(report.wall_ns, kLeast) << path;
+    EXPECT_EQ(report.timings, device::Timings()) << path;
   };
-  Fake fake(options);
-  const std::vector<uint32_t> one = {1};
-  const auto result = compile(fake.device, kThree).dispatch({one, one});
-  ASSERT_TRUE(result) << to_string(result.error());
-  EXPECT_FALSE(result->report.timings.device_ns);
-  EXPECT_EQ(result->report.timings.enqueue_ns, 9U);
-  EXPECT_FALSE(result->report.timings.wait_ns);
-}
-
-// D-RES.2
-TEST(Resident, TimesThatOverflowAreAnError) {
-  auto options = split_options();
-  options.times = {.device_ns = ~uint64_t{0} / 2};
-  Fake fake(options);
-  const std::vector<uint32_t> one = {1};
-  const auto result = compile(fake.device, kThree).dispatch({one, one});
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, ErrorCode::LimitExceeded);
+  Outputs slots;
+  std::vector<Outputs> rows;
+  const auto blocking = pipeline.dispatch(arguments);
+  ASSERT_TRUE(blocking) << to_string(blocking.error());
+  expect("dispatch", blocking->report);
+  expect("into, again", *pipeline.dispatch_into(arguments, slots));
+  const std::vector<Arguments> two = {arguments, arguments};
+  const auto batch = pipeline.dispatch_batch(two, rows);
+  ASSERT_TRUE(batch) << to_string(batch.error());
+  for (const Report& report : *batch) expect("batch", report);
+  auto pending = pipeline.dispatch_async(arguments);
+  ASSERT_TRUE(pending) << to_string(pending.error());
+  expect("async", *pending->wait_into(slots));
+  const std::vector<SequenceItem> items = {{pipeline, arguments}};
+  const auto sequence = fake.device.run_sequence(items, 2, {}, nullptr);
+  ASSERT_TRUE(sequence) << to_string(sequence.error());
+  EXPECT_GE(sequence->wall_ns, 2 * kLeast);
+  EXPECT_EQ(sequence->timings, device::Timings());
 }
 
 // D-RES.3: items in order, repeated, without a return to the host.
@@ -290,24 +433,6 @@ TEST(Resident, ASequenceIsOneSubmission) {
     EXPECT_THAT(words(results[0]), ElementsAre(34));
     EXPECT_THAT(words(results[1]), ElementsAre(31));
   }
-}
-
-// D-RES.3: each item keeps its whole config.
-TEST(Resident, ItemsOfASequenceKeepTheirConfig) {
-  const Device device = reference();
-  const Pipeline count = compile(device, R"(program count {
-    workgroup 1;
-    inout n : u32[];
-    atomic_add(n[0], 1);
-  })");
-  const Buffer n = *device.upload(bytes_of_words({0}));
-  const std::vector<Argument> inputs = {n};
-  const std::vector<SequenceItem> items = {
-      {count, {.inputs = inputs}, {.grid = check::Axes{5, 1, 1}}},
-      {count, {.inputs = inputs}, {.grid = check::Axes{2, 3, 1}}}};
-  const auto report = device.run_sequence(items, 1, {}, nullptr);
-  ASSERT_TRUE(report) << to_string(report.error());
-  EXPECT_THAT(words(*device.read(n)), ElementsAre(11));
 }
 
 // D-RES.3: where the host has to decide, the sequence still runs.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several dispatches as one piece of work for the device.
+#include <list>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -52,8 +54,8 @@ class Sequence {
   Sequence(DeviceState& device, std::span<const SequenceItem> items, uint32_t repeats)
       : device_(device), items_(items), repeats_(repeats) {}
 
-  // Everything that can be refused.
-  Result<void> prepare(std::span<const std::shared_ptr<PipelineState>> pipelines) {
+  // The items with their configs, as far as nothing has to be locked.
+  Result<void> take_items(std::span<const std::shared_ptr<PipelineState>> pipelines) {
     for (size_t i = 0; i < items_.size(); ++i) {
       Item item;
       item.pipeline = pipelines[i];
@@ -71,16 +73,31 @@ class Sequence {
         return std::unexpected(of_item(ok.error(), i));
       list_.push_back(std::move(item));
     }
+    return {};
+  }
+
+  // Everything else that can be refused.
+  Result<void> prepare() {
     for (size_t i = 0; i < list_.size(); ++i) {
       list_[i].dispatch = std::make_unique<Dispatch>(*list_[i].pipeline, list_[i].config);
       if (auto ok = list_[i].dispatch->prepare(items_[i].arguments); !ok) {
         complete_error(*device_.backend, {"dispatching program", name_of_item(i)}, ok.error());
         return std::unexpected(of_item(std::move(ok.error()), i));
       }
-      // A submission for all items could not stop just this one.
-      deferrable_ = deferrable_ && !list_[i].config.cancel && list_[i].dispatch->deferrable();
+      // A submission for all items could not stop just this one, and is in one queue.
+      deferrable_ = deferrable_ && !list_[i].config.cancel && queue_of(i) == queue_of(0) &&
+                    list_[i].dispatch->deferrable();
     }
     return {};
+  }
+
+  // Of all items, each in its own; in the order of their numbers, as recover() takes them.
+  [[nodiscard]] std::list<Queue::Lock> lock_queues() const {
+    std::set<uint32_t> numbers;
+    for (size_t i = 0; i < list_.size(); ++i) numbers.insert(queue_of(i));
+    std::list<Queue::Lock> locks;
+    for (const uint32_t number : numbers) locks.emplace_back(device_.queues[number]);
+    return locks;
   }
 
   Result<SequenceReport> run(std::chrono::steady_clock::time_point start) {
@@ -98,6 +115,7 @@ class Sequence {
     error.context.push_back(fmt::format("item {} of {} of the sequence", item, items_.size()));
     return error;
   }
+  uint32_t queue_of(size_t item) const { return list_[item].config.queue.value_or(0); }
   const std::string& name_of_item(size_t item) const {
     return list_[item].pipeline->source.program->program.name;
   }
@@ -123,6 +141,7 @@ class Sequence {
   // All in one list of steps.
   Result<SequenceReport> run_deferred(std::chrono::steady_clock::time_point start) {
     SubmitOptions options;
+    options.queue = queue_of(0);
     options.trace = device_.trace.load();
     // What a longer timeout allows, the shortest one forbids.
     std::optional<std::chrono::nanoseconds> timeout;
@@ -210,9 +229,10 @@ Result<SequenceReport> Device::run_sequence(std::span<const SequenceItem> items,
     {
       std::vector<std::shared_ptr<PipelineState>> pipelines;
       for (const SequenceItem& item : items) pipelines.push_back(item.pipeline.state_);
-      const Queue::Lock lock(device.queues[0]);
       Sequence sequence(device, items, repeats);
-      VYRE_TRY(sequence.prepare(pipelines));
+      VYRE_TRY(sequence.take_items(pipelines));
+      const auto locks = sequence.lock_queues();
+      VYRE_TRY(sequence.prepare());
       report = sequence.run(start);
       if (!report) return report;
     }

@@ -125,6 +125,9 @@ struct PipelineState {
 pipeline::Policy policy_of(const DispatchConfig& config, const plan::RouteVariant& variant);
 plan::StrategyRequest strategy_request(const DispatchConfig& config);
 pipeline::CompileLimits compile_limits(const DispatchConfig& config);
+// Unsupported: what the config forces or requires and the device does not have. Of compile() and of
+// every dispatch, since each call has a config of its own.
+Result<void> check_forced(const DispatchConfig& config, const device::BackendInfo& info);
 // Passes of the dispatch at most.
 inline uint32_t iterations_of(const DispatchConfig& config) {
   return config.fixpoint_iterations.value_or(1);

@@ -68,25 +68,46 @@ TEST_F(RunDevice, DReg6NothingUsable) {
 
 // D-REG.4: without a GPU the CPU is taken where that is allowed, and the tool says so.
 TEST_F(RunDevice, WithoutAGpuTheCpu) {
-  const Outcome outcome = run({"--json"});
+  const Surroundings none{.environment = {"VYRE_CUDA_LIBRARY=/nonexistent/libcuda.so"}};
+  const Outcome outcome = run({"--json"}, none);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  if (outcome.json()["device"] != "cpu") GTEST_SKIP() << "this machine has a GPU";
+  EXPECT_EQ(outcome.json()["device"], "cpu");
   EXPECT_THAT(outcome.err, AllOf(StartsWith("vyre: no usable GPU ("), HasSubstr("runs on cpu\n")));
   EXPECT_EQ(outcome.json()["route"], "resident");
-  EXPECT_EQ(run({}).out, run({"--device", "reference"}).out);
+  EXPECT_EQ(run({}, none).out, run({"--device", "reference"}).out);
   // Who asks for it needs no explanation.
   EXPECT_EQ(run({"--device", "cpu"}).err, "");
 }
 
-// D-REG.4: the choice is traced, also the one that was not made.
+// D-REG.4: a GPU is taken before the CPU, and then there is nothing to say about it.
+TEST_F(RunDevice, DReg4WithAGpuTheGpu) {
+  const Surroundings fake{.environment = {"VYRE_CUDA_LIBRARY=" VYRE_FAKE_CUDA}};
+  const Outcome outcome = run({"--json"}, fake);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.json()["device"], "cuda");
+  EXPECT_THAT(outcome.err, Not(HasSubstr("no usable GPU")));
+}
+
+// D-REG.4: the choice is traced with all that was looked at, also the one that was not made.
 TEST_F(RunDevice, DReg4TheChoiceIsTraced) {
-  (void)run({"--trace", folder_.path("trace.json")});
-  std::string selection;
-  const Json document = trace("trace.json");
-  for (const Json& event : document["traceEvents"])
-    if (event.value("cat", "") == "select") selection = event["args"].value("selection", "");
-  EXPECT_THAT(selection,
-              ::testing::AnyOf(StartsWith("no device was chosen\n"), StartsWith("chosen: ")));
+  const auto selection = [&](std::vector<std::string> more, const Surroundings& around) {
+    more.insert(more.begin(), {"--trace", folder_.path("trace.json"), "--json"});
+    (void)run(std::move(more), around);
+    std::string text;
+    const Json document = trace("trace.json");
+    for (const Json& event : document["traceEvents"])
+      if (event.value("cat", "") == "select") text = event["args"].value("selection", "");
+    return text;
+  };
+  const Surroundings none{.environment = {"VYRE_CUDA_LIBRARY=/nonexistent/libcuda.so"}};
+  const Surroundings fake{.environment = {"VYRE_CUDA_LIBRARY=" VYRE_FAKE_CUDA}};
+  EXPECT_THAT(selection({}, none), AllOf(StartsWith("chosen: cpu\n"), HasSubstr("\n  cuda: gpu `"),
+                                         HasSubstr("not taken: "), HasSubstr("\n  cpu: cpu `")));
+  EXPECT_THAT(selection({"--no-fallback"}, none),
+              AllOf(StartsWith("no device was chosen\n"), HasSubstr("\n  cuda: gpu `"),
+                    HasSubstr("not taken: a CPU, which is not allowed here\n")));
+  EXPECT_THAT(selection({}, fake), AllOf(StartsWith("chosen: cuda\n  cuda: gpu `Fake GPU`, score "),
+                                         HasSubstr("\n  cpu: cpu `"), Not(HasSubstr("not taken"))));
 }
 
 TEST_F(RunDevice, UnknownDevices) {

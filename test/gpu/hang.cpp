@@ -186,6 +186,7 @@ constexpr std::array kChildren = {
     Child{"comes_back", hang_and_come_back},
     Child{"fresh", work_as_ever},
     Child{"marks", leave_marks},
+    Child{"loss", lose_and_come_back},
 };
 
 }  // namespace

@@ -32,6 +32,7 @@ constexpr std::array kChecks = {
     Check{"memory", check_memory},
     Check{"leaks", check_leaks},
     Check{"hang", check_hang},
+    Check{"loss", check_loss},
 };
 
 bool holds(const Check& check, Soak& soak) {

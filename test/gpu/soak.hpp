@@ -109,6 +109,7 @@ void check_one_pipeline_twice(Soak& soak);
 void check_bounds(Soak& soak);
 void check_memory(Soak& soak);
 void check_hang(Soak& soak);
+void check_loss(Soak& soak);
 void check_leaks(Soak& soak);
 
 // ---- processes of the checks
@@ -118,5 +119,6 @@ std::pair<int, std::string> run_child(const std::string& id, const std::string& 
 // In there; what to exit with.
 int run_child_of_check(const std::string& id, const std::string& kind);
 void leave_marks(const std::string& id);
+void lose_and_come_back(const std::string& id);
 
 }  // namespace vyre::soak

@@ -65,7 +65,7 @@ struct NullCall {
   };
   Kind kind = Kind::Submit;
   device::Handle handle = {};  // the memory; Load, Launch: the code
-  uint64_t offset = 0;         // in the memory; Launch: the entry
+  uint64_t offset = 0;         // in the memory; Launch: the entry; Submit: the queue
   uint64_t bytes = 0;          // Launch: workgroups; Submit: steps
   friend bool operator==(const NullCall&, const NullCall&) = default;
 };

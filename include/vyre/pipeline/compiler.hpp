@@ -62,11 +62,13 @@ Fields describe_runtime(const device::BackendInfo& info, std::string_view build_
 CacheKey make_key(const Source& source, const Policy& policy, const device::BackendInfo& info,
                   std::string_view build_id);
 
-// The device's limits and features, before anything is generated: InvalidProgram without a region
-// around the top level, LimitExceeded, Unsupported. The grid is checked at each dispatch.
+// The device's limits and features, before anything is generated, in this order: axes and lanes of
+// the workgroup, the grid if it is known, shared memory, bindings (LimitExceeded; InvalidArgument
+// for an axis of 0), features (Unsupported). The grid of a dispatch is checked there.
 Result<void> check_device_limits(const check::CheckedProgram& program,
                                  const std::optional<check::Axes>& workgroup,
-                                 const device::BackendInfo& info);
+                                 const device::BackendInfo& info,
+                                 const std::optional<check::Axes>& grid = {});
 Result<void> check_grid_limits(const check::Launch& launch, const device::BackendInfo& info);
 
 // The plan that code for a device is made from, and what the planner is asked for.

@@ -262,8 +262,8 @@ class Device {
   Result<void> fill(const Buffer& buffer, std::byte value) const;
   Result<void> copy(const Buffer& from, const Buffer& to) const;  // the length of `from`
 
-  // Runs the items in order in queue 0, all of them `repeats` times, then reads the ranges. Where
-  // no item needs the host to decide, the whole is one submission.
+  // Runs the items in order, all of them `repeats` times, then reads the ranges. Where no item
+  // needs the host to decide and all are in one queue, the whole is one submission.
   Result<SequenceReport> run_sequence(std::span<const SequenceItem> items, uint32_t repeats,
                                       std::span<const ReadRange> ranges,
                                       std::vector<std::vector<std::byte>>* results) const;
