@@ -84,7 +84,7 @@ std::string constant(Type type, uint64_t bits) {
     }
     case Type::F32: {
       const auto word = static_cast<uint32_t>(bits);
-      return float_constant(double{std::bit_cast<float>(word)}, "f",
+      return float_constant(static_cast<double>(std::bit_cast<float>(word)), "f",
                             fmt::format("f32_of_bits({:#010x}u)", word));
     }
     case Type::F64:
