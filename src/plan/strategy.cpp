@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -159,14 +160,6 @@ class Decision {
                         kWhy));
       return split(std::string(kWhy));
     }
-    if (!can_.host_split) {
-      // Barriers stay inside a launch, but for resumes and collectives, which end it on every
-      // route.
-      const VariantFacts* native = model_.find({.route = Route::Native});
-      if (native == nullptr)
-        return estimate(Route::Native, Missing::Plan, "if the host takes no part in it");
-      if (native->host_takes_part) return split("the host takes part in it (resume, collectives)");
-    }
     return launch_ == nullptr ? for_any_grid() : cooperative();
   }
 
@@ -215,8 +208,20 @@ class Decision {
                     launch_ == nullptr ? Missing::Grid : Missing::Nothing, std::move(why)};
   }
 
+  // Nothing, where the device may split or one launch does for the program: barriers stay inside
+  // it, but resumes and collectives end it on every route.
+  [[nodiscard]] std::optional<Result<Strategy>> unless_one_launch() const {
+    if (can_.host_split) return std::nullopt;
+    const VariantFacts* native = model_.find({.route = Route::Native});
+    if (native == nullptr)
+      return estimate(Route::Native, Missing::Plan, "if the host takes no part in it");
+    if (!native->host_takes_part) return std::nullopt;
+    return split("the host takes part in it (resume, collectives)");
+  }
+
   // The code that is made before a grid is known.
   [[nodiscard]] Result<Strategy> for_any_grid() const {
+    if (auto other = unless_one_launch()) return *std::move(other);
     const VariantFacts* native = model_.find({.route = Route::Native});
     if (request_.require_cooperative || native == nullptr || !native->is_loaded)
       return estimate(Route::Native, Missing::Grid,
@@ -233,6 +238,7 @@ class Decision {
   }
 
   [[nodiscard]] Result<Strategy> cooperative() const {
+    if (auto other = unless_one_launch()) return *std::move(other);
     if (!request_.require_cooperative) {
       if (prefers_few_blocks()) {
         const RouteVariant wanted = persistent_variant();

@@ -26,15 +26,16 @@ backend::NullOptions opted_out() {
   return options;
 }
 
-// Lanes that have ended do not come to subgroup operations, so that blocks cannot iterate.
-constexpr std::string_view kNotPersistent = R"(program ended {
+// A copy that is under way belongs to a workgroup, so that blocks cannot alternate.
+constexpr std::string_view kNotPersistent = R"(program copies {
   workgroup 1;
   over 1;
   inout a : u32[];
-  if gid.x > 7 { return; }
-  a[gid.x] = 1;
+  shared s : u32[1];
+  async copy(1, s, 0, a, 0, 1);
+  wait(1);
   barrier grid;
-  a[gid.x] += subgroup_add(a[gid.x]);
+  a[gid.x] += s[0];
 })";
 constexpr std::string_view kResumes = R"(program resumes {
   workgroup 1;
@@ -110,9 +111,30 @@ TEST_F(OptedOut, CodeThatCannotBeMadePersistentIsRefused) {
   expect_refused(kNotPersistent, with_grid(kFits + 1), "cannot be made persistent");
 }
 
-// D-GRID.12: a config of a call that would need a split.
-TEST_F(OptedOut, CheckedModeOfACallIsRefused) {
-  expect_refused(kTwoSegments, {.checked = true}, "checked mode");
+// D-GRID.12: checked mode stops lanes between barriers. That is one launch or an error.
+TEST_F(OptedOut, CheckedModeOfACallIsNotSplit) {
+  Fake fake(opted_out());
+  const Pipeline two = compile(fake.device, kTwoSegments);
+  const std::vector<uint32_t> input = {1};
+  const std::vector<Argument> inputs = {input};
+  uint64_t ran = 0;
+  const auto expect_whole = [&](const auto& result) {
+    ran += result ? 1 : 0;
+    EXPECT_TRUE(result || result.error().code == ErrorCode::Unsupported);
+    EXPECT_EQ(fake.backend->launches(), ran);
+    EXPECT_EQ(fake.device.telemetry().grid_sync_splits, 0U);
+  };
+  expect_whole(two.dispatch({.inputs = inputs}, {.checked = true}));
+  auto pending = two.dispatch_async({.inputs = inputs}, {.checked = true});
+  if (pending) {
+    expect_whole(pending->wait());
+  } else {
+    expect_whole(pending);
+  }
+  const Buffer buffer = *fake.device.upload(bytes_of_words({1}));
+  const std::vector<Argument> resident = {buffer};
+  const std::vector<SequenceItem> items = {{two, {.inputs = resident}, {.checked = true}}};
+  expect_whole(fake.device.run_sequence(items, 1, {}, nullptr));
 }
 
 // D-GRID.12: they end a launch also where barriers stay inside.
@@ -151,7 +173,6 @@ TEST_F(OptedOut, ADeviceThatAllowsItSplitsTheSame) {
   };
   EXPECT_EQ(report(kTwoSegments, with_grid(kFits + 1)).route, plan::Route::Resident);
   EXPECT_EQ(report(kNotPersistent, with_grid(kFits + 1)).route, plan::Route::Resident);
-  EXPECT_EQ(report(kTwoSegments, {.checked = true}).route, plan::Route::Resident);
   EXPECT_GT(report(kCollects, with_grid(1)).launches, 1U);
   EXPECT_GT(report(kResumes, with_grid(1)).segments, 1U);
 }
