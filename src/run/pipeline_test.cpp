@@ -14,6 +14,7 @@
 namespace vyre::run {
 namespace {
 
+using backend::NullCall;
 using backend::NullLaunch;
 using device::Axes;
 using device::FormatSet;
@@ -270,6 +271,32 @@ TEST(Pipelines, AnUnknownFormatIsRefused) {
   EXPECT_EQ(compiled.error().code, ErrorCode::Unsupported);
   EXPECT_THAT(compiled.error().message, HasSubstr("loads cubin,spirv"));
   EXPECT_THAT(compiled.error().message, HasSubstr("Fix:"));
+}
+
+// D-PIPE.1: what the device made of the code is what is launched, and its residency decides.
+TEST(Pipelines, WhatTheDeviceReturnsIsUsedAsItIs) {
+  backend::NullOptions options;
+  options.resident_groups = 3;
+  Fake fake(options);
+  const Pipeline two = compile(fake.device, kTwoSegments);
+  const auto run = [&](uint32_t groups) {
+    fake.backend->clear_record();
+    const auto result =
+        two.dispatch({std::vector<uint32_t>{1}}, {.grid = check::Axes{groups, 1, 1}});
+    EXPECT_TRUE(result) << to_string(result.error());
+    return result ? result->report.route : plan::Route::Host;
+  };
+  const auto loaded = fake.backend->record();
+  ASSERT_EQ(loaded.size(), 1U);
+  ASSERT_EQ(loaded[0].kind, NullCall::Kind::Load);
+  EXPECT_EQ(run(3), plan::Route::Native);
+  for (const NullCall& call : fake.backend->record()) {
+    if (call.kind == NullCall::Kind::Launch) {
+      EXPECT_EQ(call.handle, loaded[0].handle);
+    }
+  }
+  EXPECT_EQ(fake.backend->launches(), 1U);
+  EXPECT_EQ(run(4), plan::Route::Persistent);
 }
 
 // D-PIPE.1
