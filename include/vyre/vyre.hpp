@@ -107,6 +107,7 @@ using DeviceKind = device::Kind;
 // ---- what they did
 
 using device::DeviceTelemetry;
+using device::Metrics;
 using device::TelemetrySnapshot;
 using device::to_json;
 using device::to_prometheus;

@@ -155,7 +155,9 @@ class CommandLine {
     command.add_flag("--time", run_.time, "Times and launches, on stderr");
     command.add_option("--trace", run_.trace, "Write a trace that opens in Perfetto")
         ->type_name("FILE");
-    command.add_option("--metrics", run_.metrics, "Write the counters of the device (Prometheus)")
+    command
+        .add_option("--metrics", run_.metrics,
+                    "Write the counters of the device (.json, else Prometheus) or - (stdout)")
         ->type_name("FILE");
     command.add_flag("--no-cache", run_.no_cache, "Compiled code is not kept on disk");
     add_untrusted(command, run_.dispatch);

@@ -152,9 +152,11 @@ class RunCommand {
     return finish();
   }
 
-  // The counters of the device, as far as one was opened.
+  // The counters of the device, as far as one was opened, in the format of the file.
   [[nodiscard]] std::string metrics() const {
-    return device_.valid() ? device::to_prometheus(device_.telemetry(), device_.info().id) : "";
+    const std::string& device = device_.info().id;
+    if (options_.metrics.ends_with(".json")) return to_json(device_.telemetry(), device) + "\n";
+    return device_.valid() ? to_prometheus(device_.telemetry(), device) : "";
   }
 
  private:
@@ -263,7 +265,7 @@ class RunCommand {
 };
 
 // Files that would take each other's place, and numbers that make no sense.
-std::optional<Failure> misuse(const RunOptions& options) {
+std::optional<Failure> misuse(const RunOptions& options, bool json) {
   if (options.repeat == 0)
     return Failure{kExitUsage, "--repeat takes how often to run, from 1 on, not 0",
                    "leave it out to run once"};
@@ -274,13 +276,16 @@ std::optional<Failure> misuse(const RunOptions& options) {
           fmt::format("{} would overwrite the program {}",
                       file == &options.trace ? "--trace" : "--metrics", options.dispatch.file),
           "name another file"};
+  if (options.metrics == "-" && json)
+    return Failure{kExitUsage, "--json and --metrics - both claim stdout",
+                   "write the counters to a file"};
   return std::nullopt;
 }
 
 }  // namespace
 
 int run_run(App& app, const RunOptions& options) {
-  if (const auto failure = misuse(options)) return app.fail(*failure);
+  if (const auto failure = misuse(options, app.json)) return app.fail(*failure);
   std::optional<Trace> trace;
   if (!options.trace.empty()) {
     trace.emplace();
@@ -296,7 +301,10 @@ int run_run(App& app, const RunOptions& options) {
     if (failure) app.report(*failure);
   };
   if (trace) keep(options.trace, trace->write_json());
-  keep(options.metrics, command.metrics());
+  if (options.metrics == "-")
+    app.put(command.metrics());
+  else
+    keep(options.metrics, command.metrics());
   return code;
 }
 

@@ -16,7 +16,6 @@ Capabilities gpu_capabilities() {
   c.max_workgroups = {0x7FFF'FFFF, 0x7FFF'FFFF, 0x7FFF'FFFF};
   c.storage_buffer_bytes = uint64_t{kMostKernelElements} * 8;
   c.subgroup_size = 32;
-  c.native_integer_bits = 32;
   return c;
 }
 

@@ -63,6 +63,7 @@ Result<Allocated> HostMemory::allocate(const Allocation& wanted, const BackendIn
   try {
     if (block.data) {
       blocks_.emplace(handle.value, std::move(block));
+      peak_bytes_ = std::max(peak_bytes_, bytes_);
       return Allocated{handle, cleared};
     }
   } catch (...) {
@@ -105,6 +106,11 @@ uint64_t HostMemory::buffers() const {
 uint64_t HostMemory::bytes() const {
   const std::scoped_lock lock(mutex_);
   return bytes_;
+}
+
+Metrics HostMemory::metrics() const {
+  const std::scoped_lock lock(mutex_);
+  return {.memory_bytes = bytes_, .memory_peak_bytes = peak_bytes_};
 }
 
 void HostMemory::scribble(std::byte value) {

@@ -58,6 +58,8 @@ class HostMemory {
 
   [[nodiscard]] uint64_t buffers() const;
   [[nodiscard]] uint64_t bytes() const;
+  // Those of memory.
+  [[nodiscard]] Metrics metrics() const;
 
   // Where buffers were found to be. Who keeps it between two pieces of work finds the same few
   // buffers without a lock; it forgets all of them when memory has been freed.
@@ -136,6 +138,7 @@ class HostMemory {
   mutable std::mutex mutex_;
   std::unordered_map<uint64_t, Block> blocks_;
   uint64_t bytes_ = 0;
+  uint64_t peak_bytes_ = 0;
 };
 
 // Loaded code by handle. What a launch has found lives until it is done with it.

@@ -2,7 +2,8 @@
 #include "vyre/device/telemetry.hpp"
 
 #include <algorithm>
-#include <set>
+#include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -27,21 +28,21 @@ constexpr Field kFields[] = {
 #undef VYRE_FIELD
 };
 
+struct MetricField {
+  TelemetryKind kind;
+  std::string_view name;
+  std::string_view help;
+  std::optional<uint64_t> Metrics::* value;
+};
+
+constexpr MetricField kMetrics[] = {
+#define VYRE_METRIC(name, kind, help) {TelemetryKind::kind, #name, help, &Metrics::name},
+    VYRE_METRICS(VYRE_METRIC)
+#undef VYRE_METRIC
+};
+
 uint64_t difference(uint64_t later, uint64_t earlier) {
   return later > earlier ? later - earlier : 0;
-}
-
-bool is_metric_name(std::string_view name) {
-  return !name.empty() && name.size() <= Telemetry::kMaxMetricName &&
-         std::ranges::all_of(name, [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-         });
-}
-
-uint64_t metric_of(const TelemetrySnapshot& snapshot, std::string_view name) {
-  for (const auto& [key, value] : snapshot.metrics)
-    if (key == name) return value;
-  return 0;
 }
 
 // Label values escape these three; names come from drivers and may hold any bytes.
@@ -60,9 +61,13 @@ std::string label_of(std::string_view text) {
   return out;
 }
 
-void put_head(std::string& out, std::string_view name, std::string_view help,
-              std::string_view type) {
-  fmt::format_to(std::back_inserter(out), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+// Puts the description of a field and gives its full name.
+std::string put_head(std::string& out, std::string_view prefix, const auto& field) {
+  const bool gauge = field.kind == TelemetryKind::Gauge;
+  std::string name = fmt::format("{}{}{}", prefix, field.name, gauge ? "" : "_total");
+  fmt::format_to(std::back_inserter(out), "# HELP {} {}\n# TYPE {} {}\n", name, field.help, name,
+                 gauge ? "gauge" : "counter");
+  return name;
 }
 
 void put_sample(std::string& out, std::string_view name, std::string_view label, uint64_t value) {
@@ -77,8 +82,14 @@ TelemetrySnapshot operator-(const TelemetrySnapshot& later, const TelemetrySnaps
     result.*field.value = field.kind == TelemetryKind::Gauge
                               ? later.*field.value
                               : difference(later.*field.value, earlier.*field.value);
-  for (const auto& [name, value] : later.metrics)
-    result.metrics.emplace_back(name, difference(value, metric_of(earlier, name)));
+  for (const MetricField& metric : kMetrics) {
+    const std::optional<uint64_t>& now = later.metrics.*metric.value;
+    if (now)
+      result.metrics.*metric.value =
+          metric.kind == TelemetryKind::Gauge
+              ? *now
+              : difference(*now, (earlier.metrics.*metric.value).value_or(0));
+  }
   return result;
 }
 
@@ -95,78 +106,32 @@ uint64_t Telemetry::sum_of(TelemetryField field) const {
   return sum;
 }
 
-// The place of a metric, which begins at 0. The caller holds the lock.
-Result<uint64_t*> Telemetry::metric(std::string_view name) {
-  if (const auto found = metrics_.find(name); found != metrics_.end()) return &found->second;
-  if (!is_metric_name(name))
-    return std::unexpected(Error{
-        .code = ErrorCode::InvalidArgument,
-        .message =
-            fmt::format("a metric cannot be called `{}`. Fix: use 1 to {} of the "
-                        "characters a-z, 0-9 and _",
-                        base::printable_text(name.substr(0, kMaxMetricName + 1)), kMaxMetricName),
-        .context = {},
-        .at = {},
-        .diagnostics = {}});
-  if (metrics_.size() >= kMaxMetrics)
-    return std::unexpected(
-        Error{.code = ErrorCode::LimitExceeded,
-              .message = fmt::format("no room for the metric `{}`: a device has at most {}. Fix: "
-                                     "use a fixed set of names, without numbers that grow",
-                                     name, kMaxMetrics),
-              .context = {},
-              .at = {},
-              .diagnostics = {}});
-  return &metrics_.emplace(name, 0).first->second;
-}
-
-Result<void> Telemetry::set_metric(std::string_view name, uint64_t value) {
-  const std::scoped_lock lock(mutex_);
-  const Result<uint64_t*> at = metric(name);
-  if (!at) return std::unexpected(at.error());
-  **at = value;
-  return {};
-}
-
-Result<void> Telemetry::add_metric(std::string_view name, uint64_t amount) {
-  const std::scoped_lock lock(mutex_);
-  const Result<uint64_t*> at = metric(name);
-  if (!at) return std::unexpected(at.error());
-  **at = saturating_add(**at, amount);
-  return {};
-}
-
 TelemetrySnapshot Telemetry::snapshot() const {
   TelemetrySnapshot result;
   for (size_t i = 0; i < kTelemetryFieldCount; ++i)
     result.*kFields[i].value = sum_of(static_cast<TelemetryField>(i));
-  const std::scoped_lock lock(mutex_);
-  result.metrics.assign(metrics_.begin(), metrics_.end());
   return result;
 }
 
 std::string to_prometheus(std::span<const DeviceTelemetry> devices) {
   std::vector<std::string> labels;
   labels.reserve(devices.size());
-  std::set<std::string_view> metrics;
-  for (const DeviceTelemetry& each : devices) {
-    labels.push_back(label_of(each.device));
-    for (const auto& [name, value] : each.snapshot.metrics) metrics.insert(name);
-  }
+  for (const DeviceTelemetry& each : devices) labels.push_back(label_of(each.device));
   std::string out;
   for (const Field& field : kFields) {
-    const bool gauge = field.kind == TelemetryKind::Gauge;
-    const std::string name = fmt::format("vyre_{}{}", field.name, gauge ? "" : "_total");
-    put_head(out, name, field.help, gauge ? "gauge" : "counter");
+    const std::string name = put_head(out, "vyre_", field);
     for (size_t i = 0; i < devices.size(); ++i)
       put_sample(out, name, labels[i], devices[i].snapshot.*field.value);
   }
-  for (const std::string_view metric : metrics) {
-    const std::string name = fmt::format("vyre_backend_{}", metric);
-    put_head(out, name, "counted by the backend", "untyped");
+  for (const MetricField& metric : kMetrics) {
+    const auto value_of = [&](const DeviceTelemetry& each) {
+      return each.snapshot.metrics.*metric.value;
+    };
+    if (std::ranges::none_of(devices, [&](const auto& each) { return value_of(each).has_value(); }))
+      continue;
+    const std::string name = put_head(out, "vyre_backend_", metric);
     for (size_t i = 0; i < devices.size(); ++i)
-      for (const auto& [key, value] : devices[i].snapshot.metrics)
-        if (key == metric) put_sample(out, name, labels[i], value);
+      if (const auto value = value_of(devices[i])) put_sample(out, name, labels[i], *value);
   }
   return out;
 }
@@ -183,11 +148,15 @@ std::string to_json(const TelemetrySnapshot& snapshot, std::string_view device) 
             {"device", device},
             {"counters", Json::object()},
             {"gauges", Json::object()},
-            {"backend", Json::object()}};
+            {"backend", {{"counters", Json::object()}, {"gauges", Json::object()}}}};
+  const auto kind_of = [](const auto& field) {
+    return field.kind == TelemetryKind::Gauge ? "gauges" : "counters";
+  };
   for (const Field& field : kFields)
-    json[field.kind == TelemetryKind::Gauge ? "gauges" : "counters"][std::string(field.name)] =
-        snapshot.*field.value;
-  for (const auto& [name, value] : snapshot.metrics) json["backend"][name] = value;
+    json[kind_of(field)][std::string(field.name)] = snapshot.*field.value;
+  for (const MetricField& metric : kMetrics)
+    if (const auto value = snapshot.metrics.*metric.value)
+      json["backend"][kind_of(metric)][std::string(metric.name)] = *value;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -17,7 +17,6 @@ using Json = nlohmann::ordered_json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-using testing::Pair;
 
 constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
 
@@ -35,6 +34,22 @@ const std::vector<Field>& fields() {
   {TelemetryField::enumerator, TelemetryKind::kind, #name, help, &TelemetrySnapshot::name},
       VYRE_TELEMETRY_FIELDS(VYRE_FIELD)
 #undef VYRE_FIELD
+  };
+  return kAll;
+}
+
+struct MetricField {
+  TelemetryKind kind;
+  std::string name;
+  std::string help;
+  std::optional<uint64_t> Metrics::* value;
+};
+
+const std::vector<MetricField>& metrics() {
+  static const std::vector<MetricField> kAll = {
+#define VYRE_METRIC(name, kind, help) {TelemetryKind::kind, #name, help, &Metrics::name},
+      VYRE_METRICS(VYRE_METRIC)
+#undef VYRE_METRIC
   };
   return kAll;
 }
@@ -116,9 +131,6 @@ TEST(Telemetry, CountersStopAtTheTop) {
   shared.add(TelemetryField::InputBytes, kMax - 1);
   std::thread([&] { shared.add(TelemetryField::InputBytes, 5); }).join();
   EXPECT_EQ(shared.snapshot().input_bytes, kMax);
-  ASSERT_TRUE(shared.set_metric("m", kMax));
-  ASSERT_TRUE(shared.add_metric("m", 1));
-  EXPECT_THAT(shared.snapshot().metrics, ElementsAre(Pair("m", kMax)));
 }
 
 TEST(Telemetry, AddingNeitherThrowsNorLocks) {
@@ -140,7 +152,6 @@ TEST(Telemetry, ThreadsLoseNothing) {
         telemetry.add(TelemetryField::Dispatches);
         telemetry.add(TelemetryField::InputBytes, i);
         if (i % 100 != 0) continue;
-        EXPECT_TRUE(telemetry.add_metric("rounds", 100));
         const uint64_t now = telemetry.snapshot().dispatches;
         EXPECT_GE(now, seen) << "a counter went down";
         seen = now;
@@ -150,46 +161,24 @@ TEST(Telemetry, ThreadsLoseNothing) {
   TelemetrySnapshot expected;
   expected.dispatches = kThreads * kRounds;
   expected.input_bytes = kThreads * (kRounds * (kRounds - 1) / 2);
-  expected.metrics = {{"rounds", kThreads * kRounds}};
   EXPECT_EQ(telemetry.snapshot(), expected);
 }
 
-TEST(TelemetryMetrics, AreSetAddedAndSorted) {
-  Telemetry telemetry;
-  ASSERT_TRUE(telemetry.set_metric("zeta_2", 5));
-  ASSERT_TRUE(telemetry.add_metric("alpha", 2));
-  ASSERT_TRUE(telemetry.add_metric("alpha", 3));
-  ASSERT_TRUE(telemetry.set_metric("zeta_2", 1));
-  EXPECT_THAT(telemetry.snapshot().metrics, ElementsAre(Pair("alpha", 5), Pair("zeta_2", 1)));
-}
-
-TEST(TelemetryMetrics, OtherNamesAreRefused) {
-  Telemetry telemetry;
-  ASSERT_TRUE(telemetry.set_metric(std::string(Telemetry::kMaxMetricName, 'a'), 1));
-  for (const std::string& name :
-       {std::string(), std::string("Upper"), std::string("a-b"), std::string("a b"),
-        std::string("é"), std::string("a\n"), std::string("a\0b", 3), std::string("a\"}"),
-        std::string(Telemetry::kMaxMetricName + 1, 'a')}) {
-    for (const Result<void>& result :
-         {telemetry.set_metric(name, 1), telemetry.add_metric(name, 1)}) {
-      ASSERT_FALSE(result) << name;
-      EXPECT_EQ(result.error().code, ErrorCode::InvalidArgument);
-      EXPECT_THAT(result.error().message, HasSubstr("Fix: "));
-    }
+// D-OBS.5: as those of the fields.
+TEST(Metrics, NamesInTheirOrder) {
+  std::vector<std::string> counters;
+  std::vector<std::string> gauges;
+  std::set<std::string> helps;
+  for (const MetricField& metric : metrics()) {
+    (metric.kind == TelemetryKind::Gauge ? gauges : counters).push_back(metric.name);
+    EXPECT_TRUE(helps.insert(metric.help).second) << metric.name;
+    EXPECT_THAT(metric.help, Not(HasSubstr("\n")));
+    EXPECT_EQ(metric.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), std::string::npos);
   }
-  EXPECT_EQ(telemetry.snapshot().metrics.size(), 1U);
-}
-
-TEST(TelemetryMetrics, ThereIsALimitToTheirNumber) {
-  Telemetry telemetry;
-  for (size_t i = 0; i < Telemetry::kMaxMetrics; ++i)
-    ASSERT_TRUE(telemetry.add_metric("m" + std::to_string(i), 1));
-  const Result<void> refused = telemetry.add_metric("one_more", 1);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::LimitExceeded);
-  EXPECT_THAT(refused.error().message, HasSubstr("one_more"));
-  EXPECT_THAT(refused.error().message, HasSubstr("Fix: "));
-  EXPECT_TRUE(telemetry.add_metric("m7", 1)) << "known ones still count";
+  EXPECT_THAT(counters, ElementsAre("graphs_built", "graphs_replayed", "graphs_patched", "jit_ns",
+                                    "load_ns", "worker_wakes"));
+  EXPECT_THAT(gauges, ElementsAre("memory_bytes", "memory_peak_bytes", "memory_kept_bytes",
+                                  "staging_bytes", "submissions_in_flight", "workers"));
 }
 
 TEST(TelemetrySnapshot, DifferencesAreByField) {
@@ -205,16 +194,32 @@ TEST(TelemetrySnapshot, DifferencesAreByField) {
   }
 }
 
-TEST(TelemetrySnapshot, DifferencesOfMetricsAreByNameAndNeverBelowZero) {
+// D-OBS.5
+TEST(TelemetrySnapshot, DifferencesOfMetricsAreByKindAndNeverBelowZero) {
+  for (const MetricField& metric : metrics()) {
+    const bool gauge = metric.kind == TelemetryKind::Gauge;
+    const auto difference = [&](std::optional<uint64_t> later, std::optional<uint64_t> earlier) {
+      TelemetrySnapshot a;
+      TelemetrySnapshot b;
+      a.metrics.*metric.value = later;
+      b.metrics.*metric.value = earlier;
+      TelemetrySnapshot expected;
+      const TelemetrySnapshot since = a - b;
+      expected.metrics.*metric.value = since.metrics.*metric.value;
+      EXPECT_EQ(since, expected) << "another one changed, too";
+      return since.metrics.*metric.value;
+    };
+    SCOPED_TRACE(metric.name);
+    EXPECT_EQ(difference(10, 2), gauge ? 10 : 8);
+    EXPECT_EQ(difference(4, 5), gauge ? 4 : 0);
+    EXPECT_EQ(difference(3, std::nullopt), 3);
+    EXPECT_EQ(difference(std::nullopt, 1), std::nullopt);
+  }
   TelemetrySnapshot earlier;
   earlier.dispatches = 9;
-  earlier.metrics = {{"down", 5}, {"gone", 1}, {"up", 2}};
   TelemetrySnapshot later;
   later.dispatches = 8;
-  later.metrics = {{"down", 4}, {"fresh", 3}, {"up", 10}};
-  const TelemetrySnapshot since = later - earlier;
-  EXPECT_EQ(since.dispatches, 0U);
-  EXPECT_THAT(since.metrics, ElementsAre(Pair("down", 0), Pair("fresh", 3), Pair("up", 8)));
+  EXPECT_EQ((later - earlier).dispatches, 0U);
 }
 
 TEST(TelemetryPrometheus, EveryFieldWithHelpAndType) {
@@ -230,21 +235,35 @@ TEST(TelemetryPrometheus, EveryFieldWithHelpAndType) {
   EXPECT_EQ(to_prometheus(all_different(), "cuda:1"), expected);
 }
 
+// D-OBS.5
+TEST(TelemetryPrometheus, EveryMetricWithHelpAndType) {
+  for (const MetricField& metric : metrics()) {
+    TelemetrySnapshot snapshot;
+    snapshot.metrics.*metric.value = 7;
+    const bool gauge = metric.kind == TelemetryKind::Gauge;
+    const std::string name = "vyre_backend_" + metric.name + (gauge ? "" : "_total");
+    EXPECT_THAT(
+        to_prometheus(snapshot, "cpu"),
+        testing::EndsWith("\n# HELP " + name + " " + metric.help + "\n# TYPE " + name +
+                          (gauge ? " gauge\n" : " counter\n") + name + "{device=\"cpu\"} 7\n"));
+  }
+  EXPECT_THAT(to_prometheus({}, "cpu"), Not(HasSubstr("backend"))) << "what is not known, is not 0";
+}
+
 TEST(TelemetryPrometheus, SeveralDevicesDescribeANameOnce) {
   const std::vector<DeviceTelemetry> devices = {
-      {.device = "a", .snapshot = {.dispatches = 1, .metrics = {{"x", 3}, {"y", 4}}}},
-      {.device = "b", .snapshot = {.dispatches = 2, .metrics = {{"x", 5}}}}};
+      {.device = "a",
+       .snapshot = {.dispatches = 1, .metrics = {.memory_bytes = 3, .graphs_built = 4}}},
+      {.device = "b", .snapshot = {.dispatches = 2, .metrics = {.memory_bytes = 5}}}};
   const std::string text = to_prometheus(devices);
   EXPECT_THAT(text, HasSubstr("# TYPE vyre_dispatches_total counter\n"
                               "vyre_dispatches_total{device=\"a\"} 1\n"
                               "vyre_dispatches_total{device=\"b\"} 2\n"));
-  EXPECT_THAT(text, testing::EndsWith("# HELP vyre_backend_x counted by the backend\n"
-                                      "# TYPE vyre_backend_x untyped\n"
-                                      "vyre_backend_x{device=\"a\"} 3\n"
-                                      "vyre_backend_x{device=\"b\"} 5\n"
-                                      "# HELP vyre_backend_y counted by the backend\n"
-                                      "# TYPE vyre_backend_y untyped\n"
-                                      "vyre_backend_y{device=\"a\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE vyre_backend_memory_bytes gauge\n"
+                              "vyre_backend_memory_bytes{device=\"a\"} 3\n"
+                              "vyre_backend_memory_bytes{device=\"b\"} 5\n"));
+  EXPECT_THAT(text, testing::EndsWith("# TYPE vyre_backend_graphs_built_total counter\n"
+                                      "vyre_backend_graphs_built_total{device=\"a\"} 4\n"));
   std::set<std::string> heads;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
@@ -259,7 +278,8 @@ TEST(TelemetryPrometheus, LabelsAreEscaped) {
 TEST(TelemetryJson, EveryFieldUnderItsName) {
   TelemetrySnapshot snapshot = all_different();
   snapshot.compile_ns = kMax;
-  snapshot.metrics = {{"occupancy", 50}};
+  for (size_t i = 0; i < metrics().size(); ++i) snapshot.metrics.*metrics()[i].value = number_of(i);
+  snapshot.metrics.staging_bytes.reset();
   const Json json = Json::parse(to_json(snapshot, "cpu \"0\"\xFF"));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
@@ -274,7 +294,16 @@ TEST(TelemetryJson, EveryFieldUnderItsName) {
               snapshot.*field.value)
         << field.name;
   EXPECT_EQ(json["counters"].size() + json["gauges"].size(), kTelemetryFieldCount);
-  EXPECT_EQ(json["backend"].dump(), R"({"occupancy":50})");
+  // D-OBS.5
+  for (const MetricField& metric : metrics()) {
+    const Json& of_kind =
+        json["backend"].at(metric.kind == TelemetryKind::Gauge ? "gauges" : "counters");
+    EXPECT_EQ(of_kind.contains(metric.name), metric.name != "staging_bytes");
+    if (!of_kind.contains(metric.name)) continue;
+    EXPECT_EQ(of_kind[metric.name].get<uint64_t>(), snapshot.metrics.*metric.value);
+  }
+  EXPECT_EQ(json["backend"]["counters"].size() + json["backend"]["gauges"].size(),
+            metrics().size() - 1);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.hpp"
 #include "base/errors.hpp"
 #include "base/fork.hpp"
 #include "base/stop.hpp"
@@ -208,6 +209,19 @@ void Compiler::keep(const std::shared_ptr<const Variant>& variant) {
   }
 }
 
+namespace {
+
+TelemetryField field_of(CacheHit hit) {
+  switch (hit) {
+    case CacheHit::No: return TelemetryField::CacheMisses;
+    case CacheHit::Yes: return TelemetryField::CacheHits;
+    case CacheHit::Unknown: return TelemetryField::CacheUnknown;
+  }
+  VYRE_CHECK(false && "a CacheHit outside its enumeration");
+}
+
+}  // namespace
+
 struct Compiler::Request {
   const Source& source;
   const Policy& policy;
@@ -260,8 +274,7 @@ Result<Compiler::Found> Compiler::get(const Source& source, const Policy& policy
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
   telemetry_.add(TelemetryField::CompileNs, static_cast<uint64_t>(took.count()));
   if (!found) return found;
-  telemetry_.add(found->hit == CacheHit::Yes ? TelemetryField::CacheHits
-                                             : TelemetryField::CacheMisses);
+  telemetry_.add(field_of(found->hit));
   // Not `lock`: Done comes before it when there is no memory to keep the variant.
   const std::scoped_lock again(mutex_);
   keep(found->variant);
@@ -276,6 +289,7 @@ struct Compiler::Making {
   std::shared_ptr<const plan::Plan> plan = {};  // null as long as the disk has the answer
   device::Artifact artifact = {};
   CacheHit hit = CacheHit::No;
+  bool is_cache_readable = true;
 };
 
 Result<Compiler::Found> Compiler::make(const Request& request) {
@@ -305,7 +319,8 @@ Result<Compiler::Found> Compiler::make(const Request& request) {
   if (!loaded) return std::unexpected(loaded.error());
   if (m.hit == CacheHit::No && request.limits.store) store(m);
   m.variant->entries = std::move(m.artifact.entries);
-  return Found{std::move(m.variant), m.hit};
+  const bool unknown = m.hit == CacheHit::No && !m.is_cache_readable;
+  return Found{std::move(m.variant), unknown ? CacheHit::Unknown : m.hit};
 }
 
 Result<std::shared_ptr<const plan::Plan>> Compiler::plan(const Source& source, const Policy& policy,
@@ -337,7 +352,8 @@ Result<plan::Schedule> Compiler::schedule(const Source& source, const Policy& po
   fields.emplace_back("part", "schedule");
   CacheKey key = this->key(source, policy);
   key.policy = digest_of_fields(fields);
-  if (auto found = find_on_disk(source, key, trace)) return std::move(found->schedule);
+  bool readable = true;
+  if (auto found = find_on_disk(source, key, trace, readable)) return std::move(found->schedule);
   const auto planned = plan(source, policy, trace);
   if (!planned) return std::unexpected(planned.error());
   plan::Schedule schedule = plan::schedule_of(**planned);
@@ -358,13 +374,16 @@ Result<plan::Schedule> Compiler::schedule(const Source& source, const Policy& po
 }
 
 std::optional<DecodedArtifact> Compiler::find_on_disk(const Source& source, const CacheKey& key,
-                                                      Trace* trace) {
+                                                      Trace* trace, bool& readable) {
+  using Finding = DiskCache::Finding;
+  readable = true;
   DiskCache* const disk = options_.disk.get();
   if (disk == nullptr || disk->state() == CacheState::Off) return std::nullopt;
   const TraceSpan span(trace, TraceCategory::Cache, "look up on disk");
-  const uint64_t corrupt = disk->corrupt();
-  const auto bytes = disk->find(key);
-  telemetry_.add(TelemetryField::CacheCorrupt, disk->corrupt() - corrupt);
+  Finding finding{};
+  const auto bytes = disk->find(key, finding);
+  readable = finding != Finding::Unreadable;
+  if (finding == Finding::Corrupt) telemetry_.add(TelemetryField::CacheCorrupt);
   if (!bytes) return std::nullopt;
   auto found = decode_artifact(*bytes, source.program->program.buffers.size());
   if (!found) telemetry_.add(TelemetryField::CacheCorrupt);
@@ -372,7 +391,7 @@ std::optional<DecodedArtifact> Compiler::find_on_disk(const Source& source, cons
 }
 
 bool Compiler::find_on_disk(Making& m) {
-  auto found = find_on_disk(m.request.source, m.request.key, m.request.trace);
+  auto found = find_on_disk(m.request.source, m.request.key, m.request.trace, m.is_cache_readable);
   if (!found) return false;
   m.artifact.format = found->format;
   m.artifact.code = std::move(found->code);

@@ -142,24 +142,29 @@ void DiskCache::Impl::note_stored(uint64_t bytes) {
   bytes_at_check = removal.bytes_left;
 }
 
-std::optional<std::vector<std::byte>> DiskCache::Impl::find(const CacheKey& key, MissReason* why) {
+std::optional<std::vector<std::byte>> DiskCache::Impl::find(const CacheKey& key, Finding& finding) {
   auto payload = read(key, true);
   if (payload) {
     ++hits;
+    finding = Finding::Found;
     return std::move(*payload);
   }
   ++misses;
   const Refusal& refusal = payload.error();
-  if (refusal.kind == Refusal::Kind::Bad) {
-    ++corrupt;
-    (void)remove_refused(entry_name(key), refusal);
+  switch (refusal.kind) {
+    case Refusal::Kind::Absent: finding = Finding::Absent; break;
+    case Refusal::Kind::Unreadable: finding = Finding::Unreadable; break;
+    case Refusal::Kind::Bad:
+      finding = Finding::Corrupt;
+      ++corrupt;
+      (void)remove_refused(entry_name(key), refusal);
+      break;
   }
   if (refusal.kind != Refusal::Kind::Absent)
     warn(
         fmt::format("an entry of the compile cache cannot be used ({}: {}), so it is "
                     "compiled again. Fix: `vyre cache verify` looks for more like it",
                     entry_name(key), refusal.reason));
-  if (why != nullptr) *why = miss_reason(key);
   return std::nullopt;
 }
 
@@ -242,19 +247,27 @@ DiskCache::DiskCache(DiskCache&&) noexcept = default;
 DiskCache& DiskCache::operator=(DiskCache&&) noexcept = default;
 DiskCache::~DiskCache() = default;
 
-uint64_t DiskCache::corrupt() const {
-  return impl_->corrupt;
-}
-
 CacheState DiskCache::state() const {
   return impl_->state;
 }
 
 // What a cache lacks memory for is a miss and nothing more: who compiles may still have enough.
 std::optional<std::vector<std::byte>> DiskCache::find(const CacheKey& key, MissReason* why) {
-  if (why != nullptr) *why = MissReason::Absent;
+  Finding finding{};
+  auto found = find(key, finding);
+  if (why == nullptr || found) return found;
   try {
-    return impl_->find(key, why);
+    *why = impl_->miss_reason(key);
+  } catch (const std::bad_alloc&) {
+    *why = MissReason::Absent;
+  }
+  return found;
+}
+
+std::optional<std::vector<std::byte>> DiskCache::find(const CacheKey& key, Finding& finding) {
+  finding = Finding::Absent;
+  try {
+    return impl_->find(key, finding);
   } catch (const std::bad_alloc&) {
     return std::nullopt;
   }

@@ -31,7 +31,7 @@ struct DiskCache::Impl {
   void warn(std::string_view text) const;
 
   // As those of DiskCache, which lets no exception out.
-  std::optional<std::vector<std::byte>> find(const CacheKey& key, MissReason* why);
+  std::optional<std::vector<std::byte>> find(const CacheKey& key, Finding& finding);
   void store(const CacheKey& key, std::span<const std::byte> payload, std::string_view about);
 
   // The payload, fully checked. A use is noted for gc.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.hpp"
+#include "ir/maths.hpp"
 #include "vyre/pipeline/compiler.hpp"
 
 namespace vyre::pipeline {
@@ -29,8 +30,9 @@ class Features {
 
   Result<void> run() {
     for (uint32_t i = 0; i < c_.program.buffers.size(); ++i)
-      of_type(c_.program.buffers[i].element, c_.program.position_of(BufferId{i}));
+      of_buffer(c_.program.buffers[i], c_.program.position_of(BufferId{i}));
     for (uint32_t i = 0; i < c_.program.exprs.size(); ++i) of_expr(ExprId{i});
+    for (uint32_t i = 0; i < c_.program.stmts.size(); ++i) of_stmt(StmtId{i});
     if (!missing_) return {};
     return std::unexpected(*missing_);
   }
@@ -43,6 +45,16 @@ class Features {
                                  "another device, or avoid it in the program",
                                  feature, info_.id),
                      at);
+  }
+
+  void of_buffer(const Buffer& buffer, const Position& at) {
+    of_type(buffer.element, at);
+    // What is stored there is rounded; loads are exact.
+    const bool written = buffer.kind != BufferKind::In && buffer.kind != BufferKind::Uniform;
+    if (written && (buffer.element == Type::F16 || buffer.element == Type::BF16)) of_conversion(at);
+  }
+  void of_conversion(const Position& at) {
+    need(can_.exact_conversions, "exact conversions of numbers (exact_conversions)", at);
   }
 
   void of_type(Type type, const Position& at) {
@@ -72,6 +84,8 @@ class Features {
     of_type(*type, at);
     if (const auto* subgroup = std::get_if<Subgroup>(&c_.program[id])) {
       need(can_.subgroup_ops, "subgroup operations (subgroup_ops)", at);
+      if (*type == Type::F32 && arity_of(subgroup->op) == 1)  // the others move bits
+        of_f32(at);
       if (arity_of(subgroup->op) == 2)
         need(can_.subgroup_shuffle, "subgroup shuffles (subgroup_shuffle)", at);
     }
@@ -80,7 +94,54 @@ class Features {
         need(can_.i64_atomics, "64-bit atomic operations (i64_atomics)", at);
       if (*type == Type::F32 && (atomic->op == AtomicOp::Add || atomic->op == AtomicOp::Sub))
         need(can_.f32_atomic_add, "atomic addition of f32 (f32_atomic_add)", at);
+      if (*type == Type::F32 && (atomic->op == AtomicOp::Add || atomic->op == AtomicOp::Sub))
+        of_f32(at);
     }
+    if (const auto* binary = std::get_if<Binary>(&c_.program[id])) of_arithmetic(*binary, at);
+    if (const auto* call = std::get_if<IntrinsicCall>(&c_.program[id]))
+      of_intrinsic(call->op, *type, at);
+    if (const auto* cast = std::get_if<Cast>(&c_.program[id])) {
+      const auto& from = c_.expr_types[cast->operand.index()];
+      if (from && *from != *type && (is_float(*from) || is_float(*type))) of_conversion(at);
+    }
+  }
+
+  void of_stmt(StmtId id) {
+    const Position at = c_.program.position_of(id);
+    const auto of_update = [&](const std::optional<BinaryOp>& op, ExprId value) {
+      const auto& type = c_.expr_types[value.index()];
+      if (op && type) of_arithmetic(*op, *type, at);
+    };
+    if (const auto* assign = std::get_if<Assign>(&c_.program[id]))
+      of_update(assign->op, assign->value);
+    if (const auto* store = std::get_if<Store>(&c_.program[id])) of_update(store->op, store->value);
+    if (const auto* trap = std::get_if<Trap>(&c_.program[id]))
+      need(!c_.expr_types[trap->value.index()] || can_.trap_propagation,
+           "traps that reach the host (trap_propagation)", at);
+  }
+
+  // What is computed is the same on all devices, so one that rounds in another way does not do.
+  void of_arithmetic(const Binary& binary, const Position& at) {
+    const auto& type = c_.expr_types[binary.left.index()];
+    if (type) of_arithmetic(binary.op, *type, at);
+  }
+  void of_arithmetic(BinaryOp op, Type type, const Position& at) {
+    if (!is_float(type)) return;
+    if (op == BinaryOp::Div) need(can_.exact_division, "exact division (exact_division)", at);
+    if (type == Type::F32) of_f32(at);
+  }
+  void of_f32(const Position& at) {
+    need(can_.strict_f32, "f32 arithmetic as it is written (strict_f32)", at);
+    need(can_.f32_subnormals, "f32 arithmetic with subnormal numbers (f32_subnormals)", at);
+  }
+  void of_intrinsic(Intrinsic op, Type type, const Position& at) {
+    if (op == Intrinsic::MulHi) need(can_.mul_hi, "the high half of products (mul_hi)", at);
+    if (!is_float(type)) return;
+    if (op == Intrinsic::Sqrt) need(can_.exact_sqrt, "exact square roots (exact_sqrt)", at);
+    // The functions of ir/maths.hpp are made of it.
+    const bool fma = op == Intrinsic::Fma || is_maths(op);
+    if (fma) need(can_.exact_fma, "fused multiplication and addition (exact_fma)", at);
+    if (type == Type::F32 && (fma || op == Intrinsic::Sqrt)) of_f32(at);
   }
 
   const check::CheckedProgram& c_;

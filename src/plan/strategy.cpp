@@ -15,12 +15,13 @@ namespace vyre::plan {
 
 namespace {
 
-// The state of a few iterations stays in registers, of which a thread has enough if the lanes of
-// one compute unit are no more than this.
-constexpr uint64_t kLanesWithRegisters = 1024;
+// The state of a few iterations stays in registers if a lane has so many of them.
+constexpr uint64_t kRegistersOfLane = 64;
 constexpr uint64_t kMostUnrolled = 8;
-// Iterations under way at once; more cost registers and hide no more latency (measured on an H200).
-constexpr uint32_t kInterleave = 8;
+constexpr uint32_t kMostInterleaved = 16;
+// Of devices that do not say: registers of a compute unit, iterations under way at once.
+constexpr uint64_t kUsualRegisters = 65536;
+constexpr uint32_t kUsualUnroll = 8;
 
 uint64_t divided_up(uint64_t a, uint64_t b) {
   return a / b + (a % b != 0 ? 1 : 0);
@@ -307,7 +308,7 @@ class Decision {
   // How workgroups are spread over fewer blocks: those are as large as the device has them, because
   // barriers cost by the number of blocks, but all compute units have some.
   [[nodiscard]] RouteVariant persistent_variant() const {
-    RouteVariant variant{.route = Route::Persistent, .interleave = kInterleave};
+    RouteVariant variant{.route = Route::Persistent, .interleave = most_interleaved()};
     const check::Axes& size = launch_ != nullptr ? launch_->workgroup : checked_.workgroup;
     const uint64_t lanes = std::max<uint64_t>(1, uint64_t{size[0]} * size[1] * size[2]);
     const uint64_t most = can_.max_invocations_per_workgroup / lanes;
@@ -320,17 +321,29 @@ class Decision {
     variant.is_1d = launch_->grid[1] == 1 && launch_->grid[2] == 1;
     const uint64_t beside = variant.workgroups_per_block;
     const uint64_t on_device =
-        units * std::max<uint64_t>(1, kLanesWithRegisters / (beside * lanes)) * beside;
+        units * std::max<uint64_t>(1, lanes_with_registers() / (beside * lanes)) * beside;
     // Every block has workgroups side by side, so there are no more blocks than that.
     const uint64_t at_once =
         std::max<uint64_t>(beside, std::min(on_device, groups_ / beside * beside));
     const uint64_t iterations = divided_up(groups_, at_once);
     // No wider than there are iterations: code for more takes registers and never runs.
-    variant.interleave =
-        static_cast<uint32_t>(std::bit_floor(std::clamp<uint64_t>(iterations, 1, kInterleave)));
+    variant.interleave = static_cast<uint32_t>(
+        std::bit_floor(std::clamp<uint64_t>(iterations, 1, most_interleaved())));
     if (iterations <= kMostUnrolled)
       variant.unrolled_iterations = static_cast<uint32_t>(iterations);
     return variant;
+  }
+
+  // At least 1, a power of two.
+  [[nodiscard]] uint32_t most_interleaved() const {
+    const uint32_t preferred = model_.profile.preferred_unroll;
+    return std::bit_floor(std::min(preferred != 0 ? preferred : kUsualUnroll, kMostInterleaved));
+  }
+
+  // Of one compute unit.
+  [[nodiscard]] uint64_t lanes_with_registers() const {
+    const uint64_t registers = model_.profile.registers_per_compute_unit;
+    return (registers != 0 ? registers : kUsualRegisters) / kRegistersOfLane;
   }
 
   // Without state their number does not matter: one code for all grids.

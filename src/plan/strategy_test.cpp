@@ -219,6 +219,11 @@ TEST(Strategy, FewLargeBlocksWhereBarriersCostByBlocks) {
   // As many iterations are interleaved as there are, up to eight: two, three, eight and more.
   for (const auto& [groups, width] : {std::pair{128U, 2U}, {192U, 2U}, {512U, 8U}, {4096U, 8U}})
     EXPECT_EQ(device.choose(checked, {groups, 1, 1})->variant.interleave, width) << groups;
+  // Or as the device prefers, within reason.
+  for (const auto& [preferred, width] : {std::pair{1U, 1U}, {6U, 4U}, {16U, 16U}, {~0U, 16U}}) {
+    device.model.profile.preferred_unroll = preferred;
+    EXPECT_EQ(device.choose(checked, {4096, 1, 1})->variant.interleave, width) << preferred;
+  }
   // State in memory would cost more than it saves.
   Device other;  // what a model knows is of one program
   other.resident = device.resident;
@@ -240,7 +245,15 @@ TEST(Strategy, ResidencyThatDisagreesIsFollowed) {
   device.resident = 4;
   const auto registers = device.choose(checked, {32, 1, 1});
   EXPECT_EQ(registers->route(), Route::Persistent);
-  EXPECT_NE(registers->variant.unrolled_iterations, 0U);
+  EXPECT_EQ(registers->variant.unrolled_iterations, 1U);
+  // Half of the registers hold the state of fewer workgroups at once.
+  for (const auto& [registers_of_unit, iterations] : {std::pair{65536U, 1U}, {32768U, 2U}}) {
+    Device other;
+    other.model.profile = {.compute_units = 4, .registers_per_compute_unit = registers_of_unit};
+    other.resident = 8;
+    other.model.profile.lanes_per_compute_unit = 64;  // not natively
+    EXPECT_EQ(other.choose(checked, {40, 1, 1})->variant.unrolled_iterations, iterations);
+  }
   Device small;
   small.model.profile = {.compute_units = 4};
   small.resident = 1;

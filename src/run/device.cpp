@@ -180,6 +180,7 @@ device::TelemetrySnapshot Device::telemetry() const {
   snapshot.device_lost = state_->backend->losses();
   snapshot.recoveries = state_->recoveries.load();
   snapshot.cleared_bytes = state_->backend->cleared_bytes();
+  snapshot.metrics = state_->backend->metrics();
   return snapshot;
 }
 

@@ -3,7 +3,6 @@
 // dispatches take.
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -336,7 +335,7 @@ Result<void> Dispatch::record_work(Outputs* slots) {
   report_.variant = w.variant->policy.variant;
   report_.plan = w.variant->plan_digest;
   report_.segments = static_cast<uint32_t>(w.variant->schedule.segments.size());
-  report_.grid = w.launch.grid;
+  if (!grid_from_) report_.grid = w.launch.grid;
   report_.workgroup = w.launch.workgroup;
   report_.cache_hit = p_.compile_hit;
   if (slots != nullptr)
@@ -401,6 +400,18 @@ Result<Report> Dispatch::end() {
   return take(lease_->recorder.finish());
 }
 
+void count_outputs(device::Telemetry& telemetry, const OutputStats& stats) {
+  telemetry.add(TelemetryField::OutputBytes, stats.bytes_incoming);
+  record(telemetry, stats);
+}
+
+bool returns_outputs(const PipelineState& pipeline, const Workspace& workspace) {
+  const plan::BindingPlan& plan = pipeline.bindings;
+  return std::ranges::any_of(plan.output_slots, [&](uint32_t binding) {
+    return !workspace.wanted.resident[plan.bindings[binding].buffer_index.index()];
+  });
+}
+
 void Dispatch::finish(Report& report, const OutputStats& stats) const {
   const Workspace& w = *lease_;
   report.launches = w.recorder.launches();
@@ -408,10 +419,8 @@ void Dispatch::finish(Report& report, const OutputStats& stats) const {
   device::Telemetry& t = device_.telemetry;
   count(1, report.launches);
   // Slots of results that stayed on the device are not filled.
-  if (stats.slots != 0 && std::ranges::any_of(w.wanted.resident, std::logical_not<>())) {
-    t.add(TelemetryField::OutputBytes, stats.bytes_incoming);
-    record(t, stats);
-  }
+  if (stats.slots != 0 && slots_ == Slots::Callers && returns_outputs(p_, w))
+    count_outputs(t, stats);
   if (!report.resumed.empty()) t.add(TelemetryField::Traps, report.resumed.size());
   if (iterations_of(config_) > 1) {
     t.add(TelemetryField::FixpointPasses, report.iterations);

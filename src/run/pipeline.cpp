@@ -167,6 +167,7 @@ Result<std::vector<Report>> Pipeline::dispatch_batch(std::span<const Arguments> 
 // last). Until then it keeps pipeline and device alive, too.
 struct PendingState final : Queue::Started {
   std::shared_ptr<PipelineState> pipeline;
+  std::weak_ptr<DeviceState> device;  // to count what the caller gets
   std::shared_ptr<const check::CheckedProgram> program;
   const uint32_t fork_epoch = base::fork_epoch();
   DispatchConfig config;
@@ -181,6 +182,7 @@ struct PendingState final : Queue::Started {
   Stage stage = Stage::Posted;
   bool taken = false;
   Outputs outputs;
+  bool returns_outputs = false;
   std::optional<Result<Report>> report;
 
   [[nodiscard]] Queue& queue() const { return pipeline->device->queues[config.queue.value_or(0)]; }
@@ -288,6 +290,7 @@ Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
   VYRE_TRY(pipeline->device->backend->check_process());
   auto state = std::make_shared<PendingState>();
   state->pipeline = pipeline;
+  state->device = pipeline->device;
   state->program = pipeline->source.program;
   state->config = merge(pipeline->config, over);
   VYRE_TRY(check_config(state->config));
@@ -303,8 +306,10 @@ Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
     inputs.emplace_back(std::span<const std::byte>(state->inputs.back()));
   }
   if (!state->config.cancel) state->config.cancel = &state->cancelled;
-  state->dispatch.emplace(*pipeline, state->config);
+  state->dispatch.emplace(*pipeline, state->config, std::chrono::steady_clock::now(),
+                          Dispatch::Slots::Staged);
   VYRE_TRY(state->dispatch->prepare({.inputs = inputs, .outputs = arguments.outputs}));
+  state->returns_outputs = returns_outputs(*pipeline, state->dispatch->workspace());
   Queue& queue = state->queue();
   if (state->dispatch->can_start() && queue.can_start()) {
     const Queue::Lock lock(queue);
@@ -337,12 +342,17 @@ Result<Report> Pending::wait_into(Outputs& slots, Deadline deadline) {
     if (!state_->wait_until(deadline))
       return fail(ErrorCode::Timeout,
                   "the dispatch is not done at the deadline. Fix: wait longer, or cancel() it");
+    // The last one to hold it waits for threads that want the lock below.
+    const std::shared_ptr<DeviceState> device = state_->device.lock();
     const std::scoped_lock lock(state_->mutex);
     if (state_->taken)
       return fail(ErrorCode::InvalidArgument,
                   "the result of this dispatch has been taken. Fix: wait for it once");
     // Where there is no memory for the caller's list of slots, it can be waited for again.
-    if (*state_->report) replace_outputs(slots, std::move(state_->outputs));
+    if (*state_->report) {
+      const OutputStats stats = replace_outputs(slots, std::move(state_->outputs));
+      if (device && state_->returns_outputs) count_outputs(device->telemetry, stats);
+    }
     state_->taken = true;
     return std::move(*state_->report);
   });

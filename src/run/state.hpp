@@ -139,6 +139,11 @@ device::Deadline deadline_of(const DispatchConfig& config,
 StopCondition stop_condition(const DispatchConfig& config,
                              std::chrono::steady_clock::time_point start);
 
+// Whether some outputs of the dispatch that uses the workspace do not stay on the device.
+bool returns_outputs(const PipelineState& pipeline, const Workspace& workspace);
+// Telemetry of results that a caller has got in slots.
+void count_outputs(device::Telemetry& telemetry, const OutputStats& stats);
+
 // Returned to its pipeline when the dispatch is over.
 class Lease {
  public:
@@ -161,10 +166,17 @@ class Lease {
 class Dispatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
+  // Of the caller, or of the driver: then who hands the results over counts them.
+  enum class Slots : uint8_t { Callers, Staged };
   // `start` is when the call came in: its timeout and its wall time count the wait for the queue.
   Dispatch(PipelineState& pipeline, const DispatchConfig& config,
-           Time start = std::chrono::steady_clock::now())
-      : p_(pipeline), device_(*pipeline.device), config_(config), start_(start), lease_(pipeline) {}
+           Time start = std::chrono::steady_clock::now(), Slots slots = Slots::Callers)
+      : p_(pipeline),
+        device_(*pipeline.device),
+        config_(config),
+        start_(start),
+        slots_(slots),
+        lease_(pipeline) {}
 
   // Arguments, launch, route, code, memory.
   Result<void> prepare(const Arguments& arguments);
@@ -225,6 +237,7 @@ class Dispatch {
   DeviceState& device_;
   const DispatchConfig& config_;
   Time start_;
+  Slots slots_;
   Lease lease_;
   std::optional<device::Word> grid_from_;
   uint64_t host_input_bytes_ = 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `vyre run` on devices: which one, what it costs, what is told about it.
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -220,6 +222,33 @@ TEST_F(RunDevice, Repeat) {
   const Outcome zero = run({"--device", "reference", "--repeat", "0"});
   EXPECT_EQ(zero.exit_code, 2);
   EXPECT_THAT(zero.err, HasSubstr("--repeat takes how often to run"));
+}
+
+// D-OBS.5: the metrics of the backend, in both formats, and where they go.
+TEST_F(RunDevice, DObs5Metrics) {
+  const std::string page = folder_.path("metrics");
+  const std::string json = folder_.path("metrics.json");
+  const Outcome plain = run({"--device", "reference:3"});
+  EXPECT_EQ(run({"--device", "reference:3", "--metrics", page}).out, plain.out);
+  EXPECT_THAT(folder_.read("metrics"),
+              AllOf(HasSubstr("\n# TYPE vyre_backend_memory_peak_bytes gauge\n"
+                              "vyre_backend_memory_peak_bytes{device=\"reference:3\"} "),
+                    HasSubstr("\nvyre_backend_load_ns_total{device=\"reference:3\"} ")));
+  EXPECT_EQ(run({"--device", "reference:3", "--metrics", json}).out, plain.out);
+  const Json document = Json::parse(folder_.read("metrics.json"), nullptr, false);
+  EXPECT_EQ(document["kind"], "telemetry");
+  EXPECT_EQ(document["device"], "reference:3");
+  EXPECT_EQ(document["counters"]["dispatches"], 1);
+  EXPECT_GT(document["backend"]["gauges"]["memory_peak_bytes"], 0);
+  EXPECT_GT(document["backend"]["counters"]["load_ns"], 0);
+  const Outcome both = run({"--device", "reference:3", "--metrics", "-"});
+  EXPECT_EQ(both.exit_code, 0);
+  EXPECT_THAT(both.out, AllOf(StartsWith(plain.out + "# HELP vyre_dispatches_total "),
+                              HasSubstr("\nvyre_dispatches_total{device=\"reference:3\"} 1\n")));
+  EXPECT_FALSE(std::filesystem::exists("-"));
+  const Outcome refused = run({"--device", "reference:3", "--metrics", "-", "--json"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--json and --metrics - both claim stdout"));
 }
 
 // D-OBS.2: where the time goes, from the text to the bytes that come back.

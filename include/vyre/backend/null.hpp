@@ -112,6 +112,7 @@ class NullBackend : public device::Backend {
   Result<device::Completion> do_wait(device::Ticket ticket, device::Deadline deadline) override;
   bool do_is_done(device::Ticket ticket) override;
   Result<void> do_recover() override;
+  [[nodiscard]] device::Metrics do_metrics() const override;
 
   std::unique_ptr<State> state_;
 };

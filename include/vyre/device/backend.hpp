@@ -4,7 +4,7 @@
 // to. docs/adding-a-backend.md walks through the smallest one.
 //
 // Threads: every public function may be called from several threads at once, and so may the private
-// ones, except do_recover, which runs alone.
+// ones, except do_recover, beside which only do_metrics runs.
 #pragma once
 
 #include <atomic>
@@ -22,6 +22,7 @@
 #include "vyre/device/allocation.hpp"
 #include "vyre/device/artifact.hpp"
 #include "vyre/device/capabilities.hpp"
+#include "vyre/device/metrics.hpp"
 #include "vyre/device/steps.hpp"
 
 namespace vyre::device {
@@ -88,6 +89,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
   [[nodiscard]] uint64_t cleared_bytes() const {
     return cleared_bytes_.load(std::memory_order_relaxed);
   }
+  // What the backend counts, also of a device that is lost; nothing in a child of fork().
+  [[nodiscard]] Metrics metrics() const { return is_of_parent() ? Metrics() : do_metrics(); }
 
  protected:
   explicit Backend(BackendInfo info);
@@ -120,6 +123,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
   virtual bool do_is_done(Ticket /*ticket*/) { return true; }
   // Frees everything; nothing of the old life is released afterwards.
   virtual Result<void> do_recover() = 0;
+  // Reads counters, at any time: neither asks the driver nor waits for work.
+  [[nodiscard]] virtual Metrics do_metrics() const { return {}; }
 
   void release(Handle handle, uint32_t generation) noexcept;
 

@@ -74,8 +74,7 @@ std::string_view name_of(TimingQuality quality);
   X(bool,      whole_programs,                false)  /* runs sources: barriers need no plan */      \
   X(bool,      resident_buffers,              false)                                                 \
   X(bool,      host_split,                    true)   /* the driver may cut at grid barriers */      \
-  X(bool,      specialization_constants,      false)                                                 \
-  X(bool,      trap_propagation,              false)                                                 \
+  X(bool,      trap_propagation,              false)  /* a lane that traps is reported */            \
   X(bool,      mul_hi,                        false)                                                 \
   X(bool,      strict_f32,                    false)  /* no contraction, no reassociation */         \
   X(bool,      f32_subnormals,                false)  /* kept, not flushed to zero */                \
@@ -90,23 +89,17 @@ std::string_view name_of(TimingQuality quality);
   X(uint64_t,  storage_buffer_bytes,          0)      /* of the largest buffer; 0: unreported */     \
   X(uint32_t,  max_bindings,                  0)                                                     \
   X(uint32_t,  subgroup_size,                 0)                                                     \
-  X(uint32_t,  native_integer_bits,           0)                                                     \
   X(FormatSet, formats,                       FormatSet{})
 
 #define VYRE_DEVICE_PROFILE_FIELDS(X)                                                                \
   X(std::string,   name,                              std::string{})                                 \
   X(uint32_t,      compute_units,                     0)                                             \
-  X(uint32_t,      registers_per_compute_unit,        0)                                             \
+  X(uint32_t,      registers_per_compute_unit,        0)  /* of 32 bits; 0: unreported */            \
   X(uint32_t,      lanes_per_compute_unit,            0)  /* resident at once; 0: unreported */      \
   X(uint32_t,      barrier_blocks_per_compute_unit,   0)  /* above: a grid barrier costs by blocks */ \
-  X(uint64_t,      l1_bytes,                          0)                                             \
-  X(uint64_t,      l2_bytes,                          0)                                             \
   X(uint64_t,      memory_bandwidth_bytes_per_second, 0)                                             \
   X(TimingQuality, timing_quality,                    TimingQuality::HostOnly)                       \
-  X(uint32_t,      shared_memory_banks,               0)                                             \
-  X(uint32_t,      preferred_unroll,                  0)                                             \
-  X(uint32_t,      preferred_vector_width,            0)                                             \
-  X(uint32_t,      preferred_tile,                    0)
+  X(uint32_t,      preferred_unroll,                  0)  /* iterations at once; 0: the usual */
 // clang-format on
 
 #define VYRE_FIELD(type, name, initial) type name = initial;

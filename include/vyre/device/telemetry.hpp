@@ -8,22 +8,15 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "vyre/base/result.hpp"
+#include "vyre/device/metrics.hpp"
 
 namespace vyre::device {
-
-// A gauge holds the latest value instead of a sum.
-enum class TelemetryKind : uint8_t { Counter, Gauge };
 
 // X(enumerator, name, kind, help). The only list of the fields: the enumeration, the snapshot, the
 // renderings and the tests that walk every field are made from it.
@@ -54,7 +47,7 @@ enum class TelemetryKind : uint8_t { Counter, Gauge };
   X(FixpointEarlyExits,   fixpoint_early_exits,  Counter, "repeated programs that settled before their last pass") \
   X(CacheHits,            cache_hits,            Counter, "compilations that the cache answered")                 \
   X(CacheMisses,          cache_misses,          Counter, "compilations that the cache could not answer")         \
-  X(CacheUnknown,         cache_unknown,         Counter, "compilations of which the backend does not say")       \
+  X(CacheUnknown,         cache_unknown,         Counter, "compilations whose entry in the cache was unreadable")  \
   X(CacheCorrupt,         cache_corrupt,         Counter, "cache entries refused as damaged or foreign")          \
   X(CompileNs,            compile_ns,            Counter, "nanoseconds spent in compilation")                     \
   X(Planned,              planned,               Counter, "plans made, none for what the disk cache answered")     \
@@ -90,11 +83,11 @@ struct TelemetrySnapshot {
 #define VYRE_FIELD(enumerator, name, kind, help) uint64_t name = 0;
   VYRE_TELEMETRY_FIELDS(VYRE_FIELD)
 #undef VYRE_FIELD
-  std::vector<std::pair<std::string, uint64_t>> metrics = {};  // of the backend, by name
+  Metrics metrics = {};  // of the backend
 
   friend bool operator==(const TelemetrySnapshot&, const TelemetrySnapshot&) = default;
-  // What came since: counters and metrics by their difference (0 where they went down), gauges as
-  // they are in `later`.
+  // What came since: counters by their difference (0 where they went down), gauges as they are in
+  // `later`; metrics likewise, those that `later` has.
   friend TelemetrySnapshot operator-(const TelemetrySnapshot& later,
                                      const TelemetrySnapshot& earlier);
 };
@@ -122,13 +115,7 @@ class Telemetry {
   // Gauges only.
   void set(TelemetryField field, uint64_t value) noexcept;
 
-  // What a backend counts beyond the fields. A name is 1 to kMaxMetricName of [a-z0-9_] and there
-  // are at most kMaxMetrics of them; else InvalidArgument or LimitExceeded, and nothing changes.
-  static constexpr size_t kMaxMetricName = 64;
-  static constexpr size_t kMaxMetrics = 1024;
-  Result<void> set_metric(std::string_view name, uint64_t value);
-  Result<void> add_metric(std::string_view name, uint64_t amount);
-
+  // Without the metrics, which the backend has.
   [[nodiscard]] TelemetrySnapshot snapshot() const;
 
  private:
@@ -149,11 +136,8 @@ class Telemetry {
     return shards_[shard].values[std::to_underlying(field)];
   }
   [[nodiscard]] uint64_t sum_of(TelemetryField field) const;
-  Result<uint64_t*> metric(std::string_view name);
 
   std::array<Shard, kShards> shards_;
-  mutable std::mutex mutex_;
-  std::map<std::string, uint64_t, std::less<>> metrics_;
 };
 
 struct DeviceTelemetry {
@@ -161,13 +145,13 @@ struct DeviceTelemetry {
   TelemetrySnapshot snapshot = {};
 };
 
-// The text format of Prometheus: vyre_<name>_total for counters, vyre_<name> for gauges,
-// vyre_backend_<name> for metrics, each with the label device. Several devices go into one text,
+// The text format of Prometheus: vyre_<name>_total for counters, vyre_<name> for gauges, with the
+// prefix vyre_backend_ for metrics, each with the label device. Several devices go into one text,
 // because a name may be described only once in it.
 std::string to_prometheus(std::span<const DeviceTelemetry> devices);
 std::string to_prometheus(const TelemetrySnapshot& snapshot, std::string_view device);
 // {"schema": 1, "kind": "telemetry", "device": ..., "counters": {...}, "gauges": {...},
-// "backend": {...}}, each field under its name, in their order.
+// "backend": {"counters": {...}, "gauges": {...}}}, each field under its name, in their order.
 std::string to_json(const TelemetrySnapshot& snapshot, std::string_view device);
 
 }  // namespace vyre::device

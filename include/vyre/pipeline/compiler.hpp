@@ -150,8 +150,9 @@ class Compiler {
   Result<std::shared_ptr<const plan::Plan>> plan(const Source& source, const Policy& policy,
                                                  Trace* trace);
   Result<void> plan(Making& m);
+  // `readable`: false if the system could not say whether there is an entry.
   std::optional<DecodedArtifact> find_on_disk(const Source& source, const CacheKey& key,
-                                              Trace* trace);
+                                              Trace* trace, bool& readable);
   bool find_on_disk(Making& m);
   Result<void> generate_code(Making& m);
   Result<void> load(Making& m);

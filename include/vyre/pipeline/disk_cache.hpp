@@ -141,6 +141,9 @@ class DiskCache {
   // The bytes stored for this key. After a miss `why`, if given, has the reason; that
   // takes a listing of the directory.
   std::optional<std::vector<std::byte>> find(const CacheKey& key, MissReason* why = nullptr);
+  // The same, and why there are no bytes. Unreadable: the system could not say whether there are.
+  enum class Finding : uint8_t { Found, Absent, Corrupt, Unreadable };
+  std::optional<std::vector<std::byte>> find(const CacheKey& key, Finding& finding);
   // The reason why find() would miss; nothing if it would not.
   [[nodiscard]] std::optional<MissReason> why(const CacheKey& key) const;
   // `about` is for people: the program's name and the device, at most 512 bytes of it.
@@ -149,8 +152,6 @@ class DiskCache {
   [[nodiscard]] Lock lock(const CacheKey& key) const;
 
   [[nodiscard]] CacheStat stat() const;
-  // Entries refused since it was opened, without reading the directory.
-  [[nodiscard]] uint64_t corrupt() const;
   // Newest use first. What they say of themselves is not checked; verify() does that.
   [[nodiscard]] std::vector<CacheEntry> entries() const;
   // Reads every entry; removes those that are unusable.

@@ -78,7 +78,7 @@ struct Report {
   Digest plan{};                 // of the plan that the code was made from, as `vyre plan` shows it
   uint32_t segments = 1;
   uint64_t launches = 0;
-  check::Axes grid = {0, 0, 0};
+  check::Axes grid = {0, 0, 0};  // zeros: the device alone has read it
   check::Axes workgroup = {1, 1, 1};
   uint32_t iterations = 1;  // passes over the whole program
   bool converged = false;   // the last of several changed nothing

@@ -15,6 +15,7 @@
 #include "base/sanitizers.hpp"
 #include "device/host_steps.hpp"
 #include "device/kernel.hpp"
+#include "device/time_counter.hpp"
 
 namespace vyre::backend {
 
@@ -61,9 +62,11 @@ class Cpu : public Backend {
     finished_.clear();
     return {};
   }
+  [[nodiscard]] Metrics do_metrics() const override;
 
   Parts parts_;
   FinishedWork finished_;
+  TimeCounter load_time_;
 };
 
 Result<void> Cpu::do_transfer(std::span<const Transfer> transfers) {
@@ -72,7 +75,17 @@ Result<void> Cpu::do_transfer(std::span<const Transfer> transfers) {
   return run_transfers(transfers, run);
 }
 
+Metrics Cpu::do_metrics() const {
+  Metrics metrics = parts_.memory.metrics();
+  metrics.memory_kept_bytes = parts_.blocks.kept_bytes();
+  metrics.load_ns = load_time_.ns();
+  metrics.workers = parts_.pool.helpers() + 1;
+  metrics.worker_wakes = parts_.pool.wakes();
+  return metrics;
+}
+
 Result<Backend::Loaded> Cpu::do_load(const Artifact& artifact) {
+  const TimeCounter::Scope loading(load_time_);
   VYRE_TRY_ASSIGN(auto code, load_kernels(artifact));
   Loaded loaded{.handle = parts_.memory.new_handle(),
                 .max_resident_groups = std::vector<uint64_t>(artifact.entries.size(), ~uint64_t{0}),
@@ -132,16 +145,12 @@ BackendInfo cpu_info(const CpuOptions& options) {
   c.storage_buffer_bytes = uint64_t{0xFFFF'FFFF} * 8;  // all elements that there are indices for
   c.max_bindings = kMaxBindings;
   c.subgroup_size = kCpuSubgroupSize;
-  c.native_integer_bits = 64;
   c.formats = {Format::Object};
   const Topology& machine = machine_topology();
   DeviceProfile profile;
   profile.name = machine.name;
   profile.compute_units = options.workers != 0 ? options.workers : usable_cores();
-  profile.l1_bytes = machine.l1_bytes;
-  profile.l2_bytes = machine.l2_bytes;
   profile.timing_quality = TimingQuality::DeviceTimestamps;  // its clock is the host's
-  profile.preferred_vector_width = kCpuSubgroupSize;
   return {.id = "cpu",
           .version = "1",
           .kind = Kind::Cpu,

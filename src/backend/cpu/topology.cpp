@@ -111,9 +111,7 @@ void read_caches(const std::vector<uint32_t>& cpus, Topology& topology) {
       if (!level || !type || !size) break;
       const uint64_t bytes = parse_cache_bytes(*size).value_or(0);
       if (trimmed(*type) == "Instruction") continue;
-      if (trimmed(*level) == "1" && topology.l1_bytes == 0) topology.l1_bytes = bytes;
       if (trimmed(*level) != "2") continue;
-      if (topology.l2_bytes == 0) topology.l2_bytes = bytes;
       if (counted.insert(file_text(folder + "/shared_cpu_list").value_or(folder)).second)
         topology.l2_total += bytes;
     }

@@ -13,9 +13,7 @@
 namespace vyre::backend::cpu {
 
 struct Topology {
-  uint64_t l1_bytes = 0;      // of data, of one core; 0: unknown, as all sizes here
-  uint64_t l2_bytes = 0;      // of one core
-  uint64_t l2_total = 0;      // of all usable cores
+  uint64_t l2_total = 0;      // bytes, of all usable cores; 0: unknown, as all sizes here
   uint64_t memory_bytes = 0;  // of the machine
   std::string name;           // of the processor
   // Everything that decides whether code for this processor runs: vendor, model, features, and

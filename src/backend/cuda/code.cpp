@@ -217,11 +217,13 @@ Module::~Module() {
 
 Result<std::vector<std::byte>> link_code(const Gpu& gpu, const Artifact& artifact) {
   if (artifact.format != Format::Ptx) return std::vector<std::byte>();
+  const TimeCounter::Scope compiling(gpu.counters.jit);
   return Linker(gpu).run(artifact.code);
 }
 
 Result<Code> load_code(const Gpu& gpu, const Artifact& artifact,
                        std::span<const std::byte> linked) {
+  const TimeCounter::Scope loading(gpu.counters.load);
   const bool cached = artifact.format == Format::Cubin;
   VYRE_TRY_ASSIGN(auto module, load_module(gpu, cached ? artifact.code : linked, cached));
   Code code{.module = std::move(module), .kernels = {}, .explain = artifact.explain};
@@ -235,6 +237,7 @@ Result<Code> load_code(const Gpu& gpu, const Artifact& artifact,
 Result<FunctionHandle> OwnKernel::function() {
   const std::scoped_lock lock(mutex_);
   if (function_ != nullptr) return function_;
+  const TimeCounter::Scope compiling(gpu_.counters.jit);  // from PTX
   ModuleHandle handle = nullptr;
   if (const Outcome got = gpu_.driver.module_load(&handle, ptx_); !got.ok())
     return std::unexpected(gpu_.failed(got, "loading a kernel of the driver"));

@@ -62,10 +62,9 @@ Outcome CommandSink::launch(const LaunchCall& call, std::span<const std::byte> p
                                   .block = {threads, 1, 1},
                                   .shared_bytes = shared,
                                   .parameters = pointers};
-  const Outcome done = gpu_->driver.graph_set_kernel(graph_, node->handle, &next);
-  if (!done.ok()) return done;
-  node->call = call;
-  node->parameters.assign(parameters.begin(), parameters.end());
+  const Outcome done =
+      patched(gpu_->driver.graph_set_kernel(graph_, node->handle, &next), *node, call);
+  if (done.ok()) node->parameters.assign(parameters.begin(), parameters.end());
   return done;
 }
 
@@ -80,9 +79,8 @@ Outcome CommandSink::set(const SetCall& call) {
   if (node == nullptr || std::get<SetCall>(node->call) == call) return {};
   const SetNodeParameters next{
       .to = call.to, .value = call.value, .element_bytes = call.width, .width = call.count};
-  const Outcome done = gpu_->driver.graph_set_fill(graph_, node->handle, &next, gpu_->context);
-  if (done.ok()) node->call = call;
-  return done;
+  return patched(gpu_->driver.graph_set_fill(graph_, node->handle, &next, gpu_->context), *node,
+                 call);
 }
 
 Outcome CommandSink::copy(const CopyCall& call) {
@@ -117,9 +115,8 @@ Outcome CommandSink::copy(const CopyCall& call) {
   };
   next.from = place(call.way == Way::ToDevice, call.from);
   next.to = place(call.way == Way::ToHost, call.to);
-  const Outcome done = gpu_->driver.graph_set_copy(graph_, node->handle, &next, gpu_->context);
-  if (done.ok()) node->call = call;
-  return done;
+  return patched(gpu_->driver.graph_set_copy(graph_, node->handle, &next, gpu_->context), *node,
+                 call);
 }
 
 }  // namespace vyre::backend::cuda

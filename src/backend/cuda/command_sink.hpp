@@ -70,6 +70,8 @@ class CommandSink {
   // The calls were of another kind than those of the nodes: the graph is of no use any more. After
   // the last call.
   [[nodiscard]] bool unlike() const { return unlike_ || next_ != nodes_.size(); }
+  // Whether a node is not what it was.
+  [[nodiscard]] bool has_patched() const { return has_patched_; }
 
   // One structure is all that a kernel takes.
   Outcome launch(const LaunchCall& call, std::span<const std::byte> parameters);
@@ -98,6 +100,13 @@ class CommandSink {
  private:
   Outcome set(const SetCall& call);
   Outcome copy(const CopyCall& call);
+  // The node has become the call, if that was done.
+  Outcome patched(const Outcome& done, Node& node, const auto& call) {
+    if (!done.ok()) return done;
+    node.call = call;
+    has_patched_ = true;
+    return done;
+  }
   // The node that the last call has become.
   Outcome note(const Outcome& done, Node&& node);
   // The next one that is to be patched; none if it is of another kind.
@@ -112,6 +121,7 @@ class CommandSink {
   std::span<Node> nodes_{};
   size_t next_ = 0;
   bool unlike_ = false;
+  bool has_patched_ = false;
 };
 
 }  // namespace vyre::backend::cuda

@@ -82,6 +82,7 @@ class Cuda : public Backend {
   Result<Completion> do_wait(Ticket ticket, Deadline deadline) override;
   bool do_is_done(Ticket ticket) override;
   Result<void> do_recover() override;
+  [[nodiscard]] Metrics do_metrics() const override;
 
   Gpu gpu_;
   ContextUse use_;
@@ -312,6 +313,20 @@ Error Cuda::still_runs() const {
                       ? ""
                       : fmt::format(", and {} buffers of {} bytes that it may use are kept",
                                     kept.buffers, kept.bytes)));
+}
+
+Metrics Cuda::do_metrics() const {
+  const DeviceMemory::Sum memory = context_.memory.sum();
+  const GpuCounters& counted = gpu_.counters;
+  return {.memory_bytes = memory.bytes,
+          .memory_peak_bytes = memory.peak_bytes,
+          .staging_bytes = counted.staging_bytes.load(std::memory_order_relaxed),
+          .submissions_in_flight = gpu_.in_flight_count.load(std::memory_order_relaxed),
+          .graphs_built = counted.graphs_built.load(std::memory_order_relaxed),
+          .graphs_replayed = counted.graphs_replayed.load(std::memory_order_relaxed),
+          .graphs_patched = counted.graphs_patched.load(std::memory_order_relaxed),
+          .jit_ns = counted.jit.ns(),
+          .load_ns = counted.load.ns()};
 }
 
 // A reset of the primary context takes with it what everybody else in this process has in it: only

@@ -64,7 +64,7 @@ TEST_F(CudaFacts, WhatTheDriverSaysBecomesWhatTheCoreDecidesBy) {
   EXPECT_EQ(p.registers_per_compute_unit, 65536u);
   EXPECT_EQ(p.lanes_per_compute_unit, 2048u);
   EXPECT_EQ(p.barrier_blocks_per_compute_unit, 2u);
-  EXPECT_EQ(p.l2_bytes, 1u << 20);
+  EXPECT_EQ(p.preferred_unroll, 8u);
   EXPECT_EQ(p.memory_bandwidth_bytes_per_second, uint64_t{2} * 1000 * 1000 * 256 / 8);
   EXPECT_EQ(p.timing_quality, TimingQuality::DeviceTimestamps);
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backend/cuda/driver_api.hpp"
+#include "device/time_counter.hpp"
 #include "vyre/device/backend.hpp"
 
 namespace vyre::backend::cuda {
@@ -48,6 +49,16 @@ class DeferredFrees {
   std::atomic<uint64_t> bytes_ = 0;
 };
 
+// For Backend::metrics(); any thread adds and reads.
+struct GpuCounters {
+  std::atomic<uint64_t> staging_bytes = 0;
+  std::atomic<uint64_t> graphs_built = 0;
+  std::atomic<uint64_t> graphs_replayed = 0;
+  std::atomic<uint64_t> graphs_patched = 0;
+  device::TimeCounter jit;
+  device::TimeCounter load;
+};
+
 struct Gpu {
   const Driver& driver;
   const device::BackendInfo& info;
@@ -58,6 +69,7 @@ struct Gpu {
   // here on nothing is freed, reused or waited for.
   mutable std::atomic<bool> hung = false;
   mutable std::atomic<uint32_t> in_flight_count = 0;  // submissions without a completed wait
+  mutable GpuCounters counters = {};
   // Enforces the time limits of what is in flight; the device sets it.
   std::function<void()> watch = {};
 

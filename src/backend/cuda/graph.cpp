@@ -28,7 +28,9 @@ Graph Capture::graph(bool patched, const std::function<bool(CommandSink)>& issue
   GraphExecHandle ready = nullptr;
   const bool made = issued && gpu_.driver.graph_instantiate(&ready, captured, 0).ok();
   if (!made || !patched) std::ignore = gpu_.driver.graph_destroy(std::exchange(captured, nullptr));
-  return made ? Graph(gpu_, ready, captured, std::move(nodes)) : Graph();
+  if (!made) return {};
+  gpu_.counters.graphs_built.fetch_add(1, std::memory_order_relaxed);
+  return {gpu_, ready, captured, std::move(nodes)};
 }
 
 void Capture::close() noexcept {

@@ -42,7 +42,9 @@ class Graph {
   explicit operator bool() const { return ready_ != nullptr; }
 
   [[nodiscard]] Result<void> launch(StreamHandle stream) const {
-    return gpu_->check(gpu_->driver.graph_launch(ready_, stream), "a launch of recorded work");
+    const Outcome launched = gpu_->driver.graph_launch(ready_, stream);
+    if (launched.ok()) gpu_->counters.graphs_replayed.fetch_add(1, std::memory_order_relaxed);
+    return gpu_->check(launched, "a launch of recorded work");
   }
   // For what it does from its next launch on.
   [[nodiscard]] CommandSink patch() { return CommandSink::patching(*gpu_, ready_, nodes_); }

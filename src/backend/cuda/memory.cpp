@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/memory.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <tuple>
@@ -48,8 +49,12 @@ Result<void> DeviceMemory::open() {
 }
 
 void DeviceMemory::close() noexcept {
-  for (const auto& [handle, block] : blocks_) free(block);
-  blocks_.clear();
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [handle, block] : blocks_) free(block);
+    blocks_.clear();
+    bytes_ = 0;
+  }
   if (stream_ != nullptr) {
     if (pool_ != nullptr) std::ignore = gpu_.driver.pool_destroy(std::exchange(pool_, nullptr));
     std::ignore = gpu_.driver.stream_destroy(std::exchange(stream_, nullptr));
@@ -111,6 +116,8 @@ Result<Allocated> DeviceMemory::allocate(const Allocation& wanted) {
     free(block);
     throw;
   }
+  bytes_ += block.bytes;
+  peak_bytes_ = std::max(peak_bytes_, bytes_);
   return Allocated{handle, clear ? rounded(wanted.bytes) : 0};
 }
 
@@ -129,14 +136,13 @@ std::optional<DeviceMemory::Block> DeviceMemory::take(Handle handle) noexcept {
   if (row == blocks_.end()) return std::nullopt;
   const Block taken = row->second;
   blocks_.erase(row);
+  bytes_ -= taken.bytes;
   return taken;
 }
 
 DeviceMemory::Sum DeviceMemory::sum() const {
   const std::scoped_lock lock(mutex_);
-  Sum sum{.buffers = blocks_.size()};
-  for (const auto& [handle, block] : blocks_) sum.bytes += block.bytes;
-  return sum;
+  return {.buffers = blocks_.size(), .bytes = bytes_, .peak_bytes = peak_bytes_};
 }
 
 DeviceMemory::Block DeviceMemory::find(Handle handle) const {

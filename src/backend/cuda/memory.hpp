@@ -47,6 +47,7 @@ class DeviceMemory {
   struct Sum {
     uint64_t buffers = 0;
     uint64_t bytes = 0;
+    uint64_t peak_bytes = 0;  // that there ever were
   };
   [[nodiscard]] Sum sum() const;
 
@@ -60,6 +61,8 @@ class DeviceMemory {
   std::atomic<uint64_t> next_ = 1;
   mutable std::mutex mutex_;
   std::unordered_map<uint64_t, Block> blocks_;
+  uint64_t bytes_ = 0;  // of all blocks
+  uint64_t peak_bytes_ = 0;
 };
 
 }  // namespace vyre::backend::cuda

@@ -144,6 +144,8 @@ bool Run::patch_replay() {
   const CommandSink to_stream = std::exchange(sink_, replay.graph.patch());
   // A mark where there was none, or none where there was one, is another node.
   const bool patched = issue_replay(replay) && !sink_.unlike();
+  if (patched && sink_.has_patched())
+    gpu_.counters.graphs_patched.fetch_add(1, std::memory_order_relaxed);
   sink_ = to_stream;
   if (patched) return true;
   context_.submissions.forget_replay(in_flight_);

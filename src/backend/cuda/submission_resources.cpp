@@ -15,6 +15,9 @@ using namespace device;
 namespace {
 
 constexpr uint64_t kStagingAlign = 16;
+// Zeros to clear an area with, and marks.
+constexpr uint64_t kBytes =
+    SubmissionResources::kAreaBytes + SubmissionResources::kMarks * SubmissionResources::kMarkBytes;
 
 }  // namespace
 
@@ -26,13 +29,13 @@ uint64_t ns_of(Clock::time_point time) {
 Result<void> SubmissionResources::open() {
   VYRE_TRY(gpu_.check(gpu_.driver.stream_create(&control_stream_, kStreamNonBlocking),
                       "making a stream"));
-  constexpr uint64_t kBytes = kAreaBytes + kMarks * kMarkBytes;
   void* zeros = nullptr;
   if (const Outcome got =
           gpu_.driver.host_allocate(&zeros, kBytes, kHostAllocPortable | kHostAllocDeviceMap);
       !got.ok())
     return std::unexpected(gpu_.allocation_failed(got, kBytes));
   zeros_ = static_cast<std::byte*>(zeros);
+  gpu_.counters.staging_bytes.fetch_add(kBytes, std::memory_order_relaxed);
   std::memset(zeros_, 0, kBytes);
   DeviceAddress address = 0;
   VYRE_TRY(gpu_.check(gpu_.driver.host_address(&address, zeros_, 0), "finding pinned memory"));
@@ -41,7 +44,10 @@ Result<void> SubmissionResources::open() {
 }
 
 void SubmissionResources::close() noexcept {
-  if (zeros_ != nullptr) gpu_.deferred.pinned(zeros_, kAreaBytes);
+  if (zeros_ != nullptr) {
+    gpu_.deferred.pinned(zeros_, kBytes);
+    gpu_.counters.staging_bytes.fetch_sub(kBytes, std::memory_order_relaxed);
+  }
   if (control_stream_ != nullptr) std::ignore = gpu_.driver.stream_destroy(control_stream_);
   zeros_ = nullptr;
   control_stream_ = nullptr;
@@ -62,8 +68,10 @@ void SubmissionResources::release(InFlightSubmission& in_flight) noexcept {
     if (*event != nullptr) std::ignore = gpu_.driver.event_destroy(std::exchange(*event, nullptr));
   for (EventHandle timer : in_flight.timers) std::ignore = gpu_.driver.event_destroy(timer);
   for (const DeviceAddress area : in_flight.areas) gpu_.deferred.memory(area, kAreaBytes);
-  if (in_flight.staging != nullptr)
+  if (in_flight.staging != nullptr) {
     gpu_.deferred.pinned(std::exchange(in_flight.staging, nullptr), kStagingBytes);
+    gpu_.counters.staging_bytes.fetch_sub(kStagingBytes, std::memory_order_relaxed);
+  }
   in_flight.timers.clear();
   in_flight.areas.clear();
   in_flight.used_controls = 0;
@@ -180,6 +188,7 @@ Result<std::byte*> SubmissionResources::stage(InFlightSubmission& in_flight, uin
         !got.ok())
       return std::unexpected(gpu_.allocation_failed(got, kStagingBytes));
     in_flight.staging = static_cast<std::byte*>(staging);
+    gpu_.counters.staging_bytes.fetch_add(kStagingBytes, std::memory_order_relaxed);
   }
   if (bytes > kStagingBytes - in_flight.staging_used) return nullptr;
   std::byte* const at = in_flight.staging + in_flight.staging_used;

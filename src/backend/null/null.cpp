@@ -41,7 +41,6 @@ BackendInfo null_info() {
   c.shared_bytes = 48 << 10;
   c.max_bindings = 64;
   c.subgroup_size = 32;
-  c.native_integer_bits = 32;
   c.formats = {Format::Program};
   DeviceProfile profile;
   profile.name = "null (runs nothing)";
@@ -417,12 +416,21 @@ Result<Completion> NullBackend::do_wait(Ticket ticket, Deadline) {
   return done;
 }
 
+Metrics NullBackend::do_metrics() const {
+  Metrics metrics = state_->memory.metrics();
+  if (!info().capabilities.async_compute) return metrics;
+  const std::scoped_lock lock(state_->mutex);
+  metrics.submissions_in_flight = state_->later.size();
+  return metrics;
+}
+
 Result<void> NullBackend::do_recover() {
   state_->write_down(CallKind::Recover);
   VYRE_TRY(state_->call(CallKind::Recover));
   state_->memory.clear();
   state_->code.clear();
   state_->finished.clear();
+  const std::scoped_lock lock(state_->mutex);
   state_->later.clear();
   return {};
 }

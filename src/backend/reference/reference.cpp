@@ -10,6 +10,7 @@
 #include "base/errors.hpp"
 #include "device/host_memory.hpp"
 #include "device/host_steps.hpp"
+#include "device/time_counter.hpp"
 #include "vyre/check/launch.hpp"
 
 namespace vyre::backend {
@@ -99,6 +100,7 @@ class Reference : public Backend {
   }
 
   Result<Loaded> do_load(const Artifact& artifact) override {
+    const TimeCounter::Scope loading(load_time_);
     Kernels kernels;
     for (size_t i = 0; i < artifact.entries.size(); ++i) {
       const Entry& entry = artifact.entries[i];
@@ -146,11 +148,17 @@ class Reference : public Backend {
     finished_.clear();
     return {};
   }
+  [[nodiscard]] Metrics do_metrics() const override {
+    Metrics metrics = memory_.metrics();
+    metrics.load_ns = load_time_.ns();
+    return metrics;
+  }
 
   const ReferenceOptions options_;
   HostMemory memory_;
   HostCode<Kernels> code_;
   FinishedWork finished_;
+  TimeCounter load_time_;
 };
 
 }  // namespace
@@ -175,7 +183,6 @@ BackendInfo reference_info(const ReferenceOptions& options) {
   c.shared_bytes = uint64_t{1} << 30;
   c.max_bindings = 1024;
   c.subgroup_size = options.subgroup_size;
-  c.native_integer_bits = 64;
   c.formats = {Format::Program};
   DeviceProfile profile;
   profile.name = options.name;

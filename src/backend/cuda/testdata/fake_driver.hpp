@@ -46,9 +46,8 @@ struct FakeLive {
 struct FakeSettings {
   int driver_version = 12040;
   std::vector<std::string> devices = {"Fake GPU"};
-  std::map<int, int> attributes = {{16, 4},     {36, 1000}, {37, 256},       {38, 1 << 20},
-                                   {39, 2048},  {75, 9},    {76, 0},         {81, 1 << 17},
-                                   {82, 65536}, {95, 1},    {97, 227 << 10}, {115, 1}};
+  std::map<int, int> attributes = {{16, 4}, {36, 1000},  {37, 256}, {39, 2048},      {75, 9},
+                                   {76, 0}, {82, 65536}, {95, 1},   {97, 227 << 10}, {115, 1}};
   uint64_t memory_bytes = uint64_t{1} << 30;
   int blocks_per_multiprocessor = 2;
   bool splits_compilation = true;  // the compiler knows that option
