@@ -3,7 +3,6 @@
 // dispatches take.
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "base/errors.hpp"
 #include "base/free_memory.hpp"
 #include "pipeline/site_table.hpp"
+#include "run/break_down.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
 #include "vyre/check/overwritten.hpp"
@@ -198,6 +198,7 @@ SubmitOptions Dispatch::submit_options() const {
   options.cancel = config_.cancel.value_or(nullptr);
   options.trace = device_.trace.load(std::memory_order_relaxed);
   options.deadline = deadline_of(config_, start_);
+  options.timing = timing();
   return options;
 }
 
@@ -323,8 +324,7 @@ Result<void> Dispatch::record_work(Outputs* slots) {
   stats_ = {};
   // A recovery may have come between prepare() and this work.
   VYRE_TRY(p_.check_generation());
-  device_.telemetry.add(TelemetryField::Dispatches);
-  if (host_input_bytes_ != 0) device_.telemetry.add(TelemetryField::InputBytes, host_input_bytes_);
+  count_begun(1);
   if (repeats_) return record_again(slots);
   span_.emplace(device_.trace.load(std::memory_order_relaxed), TraceCategory::Dispatch,
                 p_.source.program->program.name);
@@ -365,7 +365,7 @@ Result<Report> Dispatch::take(Result<void> done) {
     w.recorder.set_host(nullptr);
     note_repeatable(*runner_, report_);
   }
-  finish(report_, stats_);
+  VYRE_TRY(finish(report_, stats_));
   if (span_ && *span_) {
     span_->arg("route", plan::name_of(report_.route));
     span_->arg("workgroups_per_block", report_.variant.workgroups_per_block);
@@ -401,14 +401,17 @@ Result<Report> Dispatch::end() {
   return take(lease_->recorder.finish());
 }
 
-void Dispatch::finish(Report& report, const OutputStats& stats) const {
+Result<void> Dispatch::finish(Report& report, const OutputStats& stats) const {
   const Workspace& w = *lease_;
   report.launches = w.recorder.launches();
   report.timings = w.recorder.timings();
   device::Telemetry& t = device_.telemetry;
   count(1, report.launches);
   // Slots of results that stayed on the device are not filled.
-  if (stats.slots != 0 && std::ranges::any_of(w.wanted.resident, std::logical_not<>())) {
+  const auto stays = [&](uint32_t binding) {
+    return bool{w.wanted.resident[p_.bindings.bindings[binding].buffer_index.index()]};
+  };
+  if (stats.slots != 0 && !std::ranges::all_of(p_.bindings.output_slots, stays)) {
     t.add(TelemetryField::OutputBytes, stats.bytes_incoming);
     record(t, stats);
   }
@@ -420,6 +423,23 @@ void Dispatch::finish(Report& report, const OutputStats& stats) const {
   }
   const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - start_;
   report.wall_ns = static_cast<uint64_t>(wall.count());
+  if (!keeps_totals_ && timing() >= Timing::Segments) {
+    // Behind the wall time, which it is no part of.
+    VYRE_TRY_ASSIGN(report.breakdown,
+                    break_down(totals(), *w.variant, timing(), passes_of(report.fixpoints)));
+  }
+  return {};
+}
+
+PartTotals Dispatch::totals() const {
+  const std::span<const PartTotals> parts = lease_->recorder.parts();
+  return parts.empty() ? PartTotals() : parts[0];
+}
+
+void Dispatch::count_begun(uint64_t dispatches) const {
+  device_.telemetry.add(TelemetryField::Dispatches, dispatches);
+  if (host_input_bytes_ != 0)
+    device_.telemetry.add(TelemetryField::InputBytes, dispatches * host_input_bytes_);
 }
 
 void Dispatch::count(uint64_t dispatches, uint64_t launches) const {

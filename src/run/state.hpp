@@ -122,6 +122,11 @@ struct PipelineState {
   void give_back(std::unique_ptr<Workspace> workspace);
 };
 
+// Into the caller's slots; what touches or overlaps in a buffer is one transfer. Takes the lock of
+// queue 0.
+Result<OutputStats> read_into(DeviceState& device, std::span<const ReadRange> ranges,
+                              Outputs& slots);
+
 pipeline::Policy policy_of(const DispatchConfig& config, const plan::RouteVariant& variant);
 plan::StrategyRequest strategy_request(const DispatchConfig& config);
 pipeline::CompileLimits compile_limits(const DispatchConfig& config);
@@ -183,8 +188,13 @@ class Dispatch {
   Result<void> record_pass(Recorder& recorder, Report& report);
   [[nodiscard]] const Workspace& workspace() const { return *lease_; }
   Error with_context(Error error, uint32_t segment) const;
-  // Telemetry of `dispatches` calls with `launches` launches in all.
+  // Telemetry of calls: that they begin, and of as many that are done with `launches` in all.
+  void count_begun(uint64_t dispatches) const;
   void count(uint64_t dispatches, uint64_t launches) const;
+  [[nodiscard]] Timing timing() const { return config_.timing.value_or(Timing::None); }
+  // Reports come without a breakdown: the caller adds up totals() of the runs.
+  void keep_totals() { keeps_totals_ = true; }
+  [[nodiscard]] PartTotals totals() const;
 
  private:
   Result<void> take_arguments(const Arguments& arguments);
@@ -206,7 +216,7 @@ class Dispatch {
   Result<void> check_output_bytes();
   Result<void> check_growth(const Outputs& slots);
   void read_outputs(Outputs& slots, OutputStats& stats);
-  void finish(Report& report, const OutputStats& stats) const;
+  [[nodiscard]] Result<void> finish(Report& report, const OutputStats& stats) const;
   // ---- repeating the last dispatch (repeat.cpp)
   [[nodiscard]] bool is_like_last(const Arguments& arguments) const;
   // Whether sizes that depend on contents are as they were.
@@ -229,6 +239,7 @@ class Dispatch {
   std::optional<device::Word> grid_from_;
   uint64_t host_input_bytes_ = 0;
   bool repeats_ = false;  // the last dispatch of this workspace
+  bool keeps_totals_ = false;
 
   // ---- while it runs
   std::optional<TraceSpan> span_;
