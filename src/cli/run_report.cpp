@@ -89,19 +89,20 @@ std::string breakdown_text(const run::Breakdown& b) {
   std::string text = rows_text(
       {"segment", "launches", "device"}, b.segments,
       [](const run::SegmentTime& s, size_t i) -> std::vector<std::string> {
-        return {fmt::format("{} {}", i, fmt::join(s.regions, ", ")),
+        return {fmt::format("{}{}{}", i, s.regions.empty() ? "" : " ", fmt::join(s.regions, ", ")),
                 std::to_string(s.time.launches), duration_text(s.time.device_ns)};
       });
   text += rows_text({"region", "launches", "device"}, b.regions,
                     [](const run::RegionTime& r, size_t) -> std::vector<std::string> {
                       return {r.name, launches_text(r.own, r.shared), range_text(r.own, r.shared)};
                     });
-  text += rows_text({"fixpoint", "passes", "launches", "device"}, b.fixpoints,
-                    [](const run::FixpointTime& f, size_t i) -> std::vector<std::string> {
-                      return {f.at.line != 0 ? fmt::format("line {}", f.at.line) : std::to_string(i),
-                              f.passes ? std::to_string(*f.passes) : "-",
-                              launches_text(f.own, f.shared), range_text(f.own, f.shared)};
-                    });
+  text +=
+      rows_text({"fixpoint", "passes", "launches", "device"}, b.fixpoints,
+                [](const run::FixpointTime& f, size_t i) -> std::vector<std::string> {
+                  return {f.at.line != 0 ? fmt::format("line {}", f.at.line) : std::to_string(i),
+                          f.passes ? std::to_string(*f.passes) : "-",
+                          launches_text(f.own, f.shared), range_text(f.own, f.shared)};
+                });
   return text;
 }
 

@@ -84,7 +84,9 @@ class Runner {
         device_(device),
         completion_(completion),
         access_(device) {
-    if (submission.measure == Measure::Steps || device.watches_steps() || submission.steps.size() > kMostKnown) return;
+    if (submission.measure == Measure::Steps || device.watches_steps() ||
+        submission.steps.size() > kMostKnown)
+      return;
     known_steps_ = static_cast<uint32_t>(submission.steps.size());
     for (uint32_t i = 0; i < known_steps_; ++i) known_[i].kind = Known::Kind::Not;
   }

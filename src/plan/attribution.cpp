@@ -113,11 +113,10 @@ std::vector<FixpointShares> fixpoints_of_program(const Program& program) {
   std::vector<FixpointShares> found;
   for (uint32_t i = 0; i < program.stmts.size(); ++i)
     if (std::holds_alternative<Fixpoint>(program.stmts[i]))
-      found.push_back({.at = program.position_of(StmtId{i}),
-                       .segments = {.whole = {}, .shared = {0}}});
-  std::ranges::stable_sort(found, {}, [](const FixpointShares& x) {
-    return std::tuple(x.at.line, x.at.column);
-  });
+      found.push_back(
+          {.at = program.position_of(StmtId{i}), .segments = {.whole = {}, .shared = {0}}});
+  std::ranges::stable_sort(
+      found, {}, [](const FixpointShares& x) { return std::tuple(x.at.line, x.at.column); });
   return found;
 }
 

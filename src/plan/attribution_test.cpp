@@ -44,8 +44,8 @@ TEST(Attribution, RegionsNest) {
   const Attribution a =
       attribute_segments(plan_of("region out { a[0] = 1; region in { a[1] = 2; } barrier grid; "
                                  "region in { a[2] = 3; region deep { a[3] = 4; } } }"));
-  EXPECT_THAT(a.regions, ElementsAre(region("out", {0, 1}), region("in", {1}, {0}),
-                                     region("deep", {}, {1})));
+  EXPECT_THAT(a.regions,
+              ElementsAre(region("out", {0, 1}), region("in", {1}, {0}), region("deep", {}, {1})));
 }
 
 // What stands around a region in the segment is not of the region.
@@ -73,13 +73,12 @@ TEST(Attribution, AFixpointHasTheSegmentsOfItsBody) {
   const Plan plan = plan_of(kFixpoints);
   const Attribution a = attribute_segments(plan);
   ASSERT_EQ(plan.segments.size(), 4U);
-  EXPECT_THAT(a.fixpoints,
-              ElementsAre(FixpointShares{.at = plan.fixpoints[0].at,
-                                         .is_step = true,
-                                         .segments = {.whole = {1, 2}, .shared = {}}},
-                          FixpointShares{.at = plan.fixpoints[1].at,
-                                         .is_step = true,
-                                         .segments = {.whole = {2}, .shared = {}}}));
+  EXPECT_THAT(a.fixpoints, ElementsAre(FixpointShares{.at = plan.fixpoints[0].at,
+                                                      .is_step = true,
+                                                      .segments = {.whole = {1, 2}, .shared = {}}},
+                                       FixpointShares{.at = plan.fixpoints[1].at,
+                                                      .is_step = true,
+                                                      .segments = {.whole = {2}, .shared = {}}}));
   EXPECT_EQ(a.fixpoints[0].at.line, 3U);
 }
 

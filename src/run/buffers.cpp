@@ -187,8 +187,8 @@ Result<OutputStats> read_merged(DeviceState& device, std::span<const ReadRange> 
     const auto in = std::ranges::find_if(
         merged, [&](const Region& whole) { return contains(whole, regions[i]); });
     if (in == merged.end()) continue;
-    const std::byte* const from = transfers[static_cast<size_t>(in - merged.begin())].host +
-                                  (regions[i].offset - in->offset);
+    const std::byte* const from =
+        transfers[static_cast<size_t>(in - merged.begin())].host + (regions[i].offset - in->offset);
     if (from != slots[i].data()) std::memcpy(slots[i].data(), from, regions[i].bytes);
   }
   return stats;

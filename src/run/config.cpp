@@ -114,8 +114,9 @@ Result<void> check_config(const DispatchConfig& config) {
     return invalid(fmt::format("there is no queue {}. Fix: use a number from 0 to {}",
                                *config.queue, kQueues - 1));
   if (config.timing && *config.timing > Timing::Regions)
-    return invalid(fmt::format("there is no timing {}. Fix: use none, dispatch, segments or regions",
-                               std::to_underlying(*config.timing)));
+    return invalid(
+        fmt::format("there is no timing {}. Fix: use none, dispatch, segments or regions",
+                    std::to_underlying(*config.timing)));
   if (config.timeout && config.timeout->count() < 0)
     return invalid("a timeout below zero. Fix: leave it out, or use 0, for no limit");
   return {};

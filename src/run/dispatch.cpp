@@ -198,7 +198,7 @@ SubmitOptions Dispatch::submit_options() const {
   options.cancel = config_.cancel.value_or(nullptr);
   options.trace = device_.trace.load(std::memory_order_relaxed);
   options.deadline = deadline_of(config_, start_);
-  options.timing = timing();
+  options.timing = timing_of(config_);
   return options;
 }
 
@@ -324,7 +324,7 @@ Result<void> Dispatch::record_work(Outputs* slots) {
   stats_ = {};
   // A recovery may have come between prepare() and this work.
   VYRE_TRY(p_.check_generation());
-  count_begun(1);
+  count(1, 0, 0);
   if (repeats_) return record_again(slots);
   span_.emplace(device_.trace.load(std::memory_order_relaxed), TraceCategory::Dispatch,
                 p_.source.program->program.name);
@@ -406,7 +406,7 @@ Result<void> Dispatch::finish(Report& report, const OutputStats& stats) const {
   report.launches = w.recorder.launches();
   report.timings = w.recorder.timings();
   device::Telemetry& t = device_.telemetry;
-  count(1, report.launches);
+  count(0, 1, report.launches);
   // Slots of results that stayed on the device are not filled.
   const auto stays = [&](uint32_t binding) {
     return bool{w.wanted.resident[p_.bindings.bindings[binding].buffer_index.index()]};
@@ -423,27 +423,24 @@ Result<void> Dispatch::finish(Report& report, const OutputStats& stats) const {
   }
   const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - start_;
   report.wall_ns = static_cast<uint64_t>(wall.count());
-  if (!keeps_totals_ && timing() >= Timing::Segments) {
+  if (reports_ == Reports::All && timing_of(config_) >= Timing::Segments) {
     // Behind the wall time, which it is no part of.
-    VYRE_TRY_ASSIGN(report.breakdown,
-                    break_down(totals(), *w.variant, timing(), passes_of(report.fixpoints)));
+    VYRE_TRY_ASSIGN(report.breakdown, break_down(totals_of(w), *w.variant, timing_of(config_),
+                                                 passes_of(report.fixpoints)));
   }
   return {};
 }
 
-PartTotals Dispatch::totals() const {
-  const std::span<const PartTotals> parts = lease_->recorder.parts();
+PartTotals totals_of(const Workspace& workspace) {
+  const std::span<const PartTotals> parts = workspace.recorder.parts();
   return parts.empty() ? PartTotals() : parts[0];
 }
 
-void Dispatch::count_begun(uint64_t dispatches) const {
-  device_.telemetry.add(TelemetryField::Dispatches, dispatches);
-  if (host_input_bytes_ != 0)
-    device_.telemetry.add(TelemetryField::InputBytes, dispatches * host_input_bytes_);
-}
-
-void Dispatch::count(uint64_t dispatches, uint64_t launches) const {
+void Dispatch::count(uint64_t begun, uint64_t done, uint64_t launches) const {
   device::Telemetry& t = device_.telemetry;
+  t.add(TelemetryField::Dispatches, begun);
+  if (host_input_bytes_ != 0) t.add(TelemetryField::InputBytes, begun * host_input_bytes_);
+  if (done == 0) return;  // there may be no variant yet
   const plan::Schedule& plan = lease_->variant->schedule;
   const Route route = plan.route;
   t.add(TelemetryField::Launches, launches);
@@ -459,9 +456,9 @@ void Dispatch::count(uint64_t dispatches, uint64_t launches) const {
   }
   t.add(field, launches);
   if (barriers && (route == Route::Resident || route == Route::Host)) {
-    t.add(TelemetryField::GridSyncSplits, dispatches);
-    t.add(TelemetryField::GridSyncSegments, dispatches * plan.segments.size());
-    t.add(TelemetryField::GridSyncPoints, dispatches * plan.barriers);
+    t.add(TelemetryField::GridSyncSplits, done);
+    t.add(TelemetryField::GridSyncSegments, done * plan.segments.size());
+    t.add(TelemetryField::GridSyncPoints, done * plan.barriers);
   }
 }
 

@@ -65,7 +65,8 @@ class Recorder {
   // The arguments are copied. `entry` is for traces and must outlive the flush.
   void launch(const device::Launch& launch, std::span<const device::Region> arguments,
               const device::Entry* entry);
-  // What is added from here on, up to the next call, belongs to that part; without a call to part 0.
+  // What is added from here on, up to the next call, belongs to that part; without a call to part
+  // 0.
   void begin_part(uint32_t part);
   // The step added last repeats the body of that fixpoint of the plan.
   void note_fixpoint(uint32_t fixpoint);

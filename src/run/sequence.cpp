@@ -83,8 +83,9 @@ class SequenceRun {
   Result<void> prepare() {
     for (size_t i = 0; i < list_.size(); ++i) {
       Item& item = list_[i];
-      item.dispatch = std::make_unique<Dispatch>(*item.pipeline, item.config);
-      item.dispatch->keep_totals();
+      item.dispatch =
+          std::make_unique<Dispatch>(*item.pipeline, item.config, std::chrono::steady_clock::now(),
+                                     Dispatch::Reports::NoBreakdown);
       if (auto ok = item.dispatch->prepare(*item.arguments); !ok) {
         complete_error(*device_.backend, {"dispatching program", name_of(item)}, ok.error());
         return std::unexpected(of_item(std::move(ok.error()), i));
@@ -108,10 +109,8 @@ class SequenceRun {
   Result<void> run(Time start) {
     if (!deferrable_ || list_.empty()) return run_items();
     auto ran = run_deferred(start);
-    for (const Item& item : list_) {
-      item.dispatch->count_begun(item.begun);
-      item.dispatch->count(item.done, item.totals.launches);
-    }
+    for (const Item& item : list_)
+      item.dispatch->count(item.begun, item.done, item.totals.launches);
     if (!ran) device_.count(ran.error());
     return ran;
   }
@@ -124,9 +123,11 @@ class SequenceRun {
       SequenceItemReport& row = report.items.emplace_back();
       row.dispatches = item.done;
       row.launches = item.totals.launches;
-      VYRE_TRY_ASSIGN(row.breakdown,
-                      break_down(item.totals, *item.dispatch->workspace().variant,
-                                 item.dispatch->timing(), item.passes_of_whole));
+      // There is none where the grid is read at the start, and nothing has started.
+      if (const auto& variant = item.dispatch->workspace().variant) {
+        VYRE_TRY_ASSIGN(row.breakdown, break_down(item.totals, *variant, timing_of(item.config),
+                                                  item.passes_of_whole));
+      }
       report.launches += row.launches;
     }
     return report;
@@ -175,7 +176,7 @@ class SequenceRun {
       auto ran = item.dispatch->run(nullptr);
       if (!ran) return std::unexpected(of_item(std::move(ran.error()), i));
       ++item.done;
-      PartTotals totals = item.dispatch->totals();
+      PartTotals totals = totals_of(item.dispatch->workspace());
       totals.launches = ran->launches;  // also where nothing is measured
       add(item.totals, totals);
       if (const auto passes = passes_of(ran->fixpoints))
@@ -196,7 +197,7 @@ class SequenceRun {
     // What a longer timeout allows, the shortest one forbids.
     std::optional<std::chrono::nanoseconds> timeout;
     for (const Item& item : list_) {
-      options.timing = std::max(options.timing, item.dispatch->timing());
+      options.timing = std::max(options.timing, timing_of(item.config));
       if (item.config.timeout && item.config.timeout->count() > 0 &&
           (!timeout || *item.config.timeout < *timeout))
         timeout = item.config.timeout;
@@ -293,8 +294,8 @@ class SequenceRun {
       const uint64_t done = m < failed ? passes : passes - 1;
       item.begun += m == failed ? passes : done;
       item.done += done;
-      const auto end = static_cast<uint32_t>(m + 1 < marks_.size() ? marks_[m + 1].first
-                                                                   : counts.size());
+      const auto end =
+          static_cast<uint32_t>(m + 1 < marks_.size() ? marks_[m + 1].first : counts.size());
       for (uint32_t step = mark.first; step < std::min<size_t>(end, counts.size()); ++step)
         if (std::holds_alternative<device::Launch>(recorder_.step(step)))
           item.totals.launches += m == failed ? std::min(counts[step], done) : counts[step];

@@ -61,8 +61,7 @@ class Steps {
   SequenceItem item(std::string_view text, std::vector<Argument> inputs,
                     const DispatchConfig& config = {}) {
     auto known = pipelines_.find(text);
-    if (known == pipelines_.end())
-      known = pipelines_.emplace(text, compile(device_, text)).first;
+    if (known == pipelines_.end()) known = pipelines_.emplace(text, compile(device_, text)).first;
     const auto& kept = inputs_.emplace_back(std::move(inputs));
     return {known->second, {.inputs = kept}, config};
   }
@@ -110,6 +109,23 @@ TEST(Sequence, PrefixRepeatedPartAndSuffix) {
     EXPECT_EQ(run({.repeated = repeated}), std::pair(34U, Dispatches({1, 1})));
     EXPECT_EQ(run({}), std::pair(0U, Dispatches()));
   }
+}
+
+// Its shape is not known before it starts, and it never does.
+TEST(Sequence, AnItemThatNeverRunsHasNoTimes) {
+  auto options = split_options();
+  options.info.capabilities.indirect = false;
+  Fake fake(options);
+  const Buffer a = *fake.device.allocate(12);
+  const std::vector<Argument> inputs = {a};
+  const std::vector<SequenceItem> items = {
+      {compile(fake.device, kSplit),
+       {.inputs = inputs},
+       {.grid_from = GridFrom{&a, 0}, .timing = Timing::Regions}}};
+  const auto report = fake.device.run_sequence(items, 0);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_EQ(report->items.at(0).dispatches, 0U);
+  EXPECT_EQ(report->items.at(0).breakdown, Breakdown());
 }
 
 TEST(Sequence, ErrorsNumberTheItemsThrough) {
@@ -240,8 +256,7 @@ TEST(SequenceTelemetry, LaunchesCountByTheRouteOfTheirItem) {
   Steps s(reference(options));
   const Buffer& a = s.buffer({1, 2, 3, 4, 5, 6, 7, 8});
   const Buffer& b = s.buffer({1});
-  const std::vector<SequenceItem> items = {s.item(kSplit, {a}), s.digit(1, b),
-                                           s.item(kSplit, {b})};
+  const std::vector<SequenceItem> items = {s.item(kSplit, {a}), s.digit(1, b), s.item(kSplit, {b})};
   const auto report = s.device().run_sequence(items, 4);
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_EQ(report->submissions, 1U);
@@ -278,8 +293,8 @@ TEST(SequenceTelemetry, OfASequenceThatFails) {
                                             .diagnostics = {}});
         bool failed = false;
         if (sequence) {
-          failed = !fake.device.run_sequence(
-              {.repeated = repeated, .repeats = 3, .suffix = suffix});
+          failed =
+              !fake.device.run_sequence({.repeated = repeated, .repeats = 3, .suffix = suffix});
         } else {
           Outputs slots;
           for (size_t i = 0; i < 7 && !failed; ++i) {

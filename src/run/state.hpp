@@ -137,6 +137,11 @@ Result<void> check_forced(const DispatchConfig& config, const device::BackendInf
 inline uint32_t iterations_of(const DispatchConfig& config) {
   return config.fixpoint_iterations.value_or(1);
 }
+inline Timing timing_of(const DispatchConfig& config) {
+  return config.timing.value_or(Timing::None);
+}
+// Of the only part of the last run.
+PartTotals totals_of(const Workspace& workspace);
 // When the time of a call is over that came in at `start`.
 device::Deadline deadline_of(const DispatchConfig& config,
                              std::chrono::steady_clock::time_point start);
@@ -166,10 +171,17 @@ class Lease {
 class Dispatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
+  // A sequence makes the breakdown of an item from the totals_of() all its runs.
+  enum class Reports : uint8_t { All, NoBreakdown };
   // `start` is when the call came in: its timeout and its wall time count the wait for the queue.
   Dispatch(PipelineState& pipeline, const DispatchConfig& config,
-           Time start = std::chrono::steady_clock::now())
-      : p_(pipeline), device_(*pipeline.device), config_(config), start_(start), lease_(pipeline) {}
+           Time start = std::chrono::steady_clock::now(), Reports reports = Reports::All)
+      : p_(pipeline),
+        device_(*pipeline.device),
+        config_(config),
+        start_(start),
+        reports_(reports),
+        lease_(pipeline) {}
 
   // Arguments, launch, route, code, memory.
   Result<void> prepare(const Arguments& arguments);
@@ -188,13 +200,8 @@ class Dispatch {
   Result<void> record_pass(Recorder& recorder, Report& report);
   [[nodiscard]] const Workspace& workspace() const { return *lease_; }
   Error with_context(Error error, uint32_t segment) const;
-  // Telemetry of calls: that they begin, and of as many that are done with `launches` in all.
-  void count_begun(uint64_t dispatches) const;
-  void count(uint64_t dispatches, uint64_t launches) const;
-  [[nodiscard]] Timing timing() const { return config_.timing.value_or(Timing::None); }
-  // Reports come without a breakdown: the caller adds up totals() of the runs.
-  void keep_totals() { keeps_totals_ = true; }
-  [[nodiscard]] PartTotals totals() const;
+  // Telemetry of dispatches: those that begin, and those that are done, with their launches.
+  void count(uint64_t begun, uint64_t done, uint64_t launches) const;
 
  private:
   Result<void> take_arguments(const Arguments& arguments);
@@ -235,11 +242,11 @@ class Dispatch {
   DeviceState& device_;
   const DispatchConfig& config_;
   Time start_;
+  Reports reports_;
   Lease lease_;
   std::optional<device::Word> grid_from_;
   uint64_t host_input_bytes_ = 0;
   bool repeats_ = false;  // the last dispatch of this workspace
-  bool keeps_totals_ = false;
 
   // ---- while it runs
   std::optional<TraceSpan> span_;

@@ -36,8 +36,8 @@ TEST(Timing, IsAFieldOfTheConfig) {
 // It reaches no code: the key of the cache, the plan and the code are those without it.
 TEST(Timing, IsNoPartOfTheCode) {
   const Device device = reference();
-  const auto source = std::make_shared<const check::CheckedProgram>(
-      *check::check_valid(program(kTwoSegments)));
+  const auto source =
+      std::make_shared<const check::CheckedProgram>(*check::check_valid(program(kTwoSegments)));
   const Pipeline plain = compile(device, kTwoSegments);
   for (const Timing timing : {Timing::Dispatch, Timing::Segments, Timing::Regions}) {
     const auto timed = device.compile(program(kTwoSegments), {.timing = timing});
@@ -53,15 +53,15 @@ TEST(Timing, IsNoPartOfTheCode) {
 
 // ---- what the device is asked for
 
-struct Asked {
+struct Request {
   Measure measure = Measure::Nothing;
   bool counts = false;
-  friend bool operator==(const Asked&, const Asked&) = default;
+  friend bool operator==(const Request&, const Request&) = default;
 };
 
 // Every submission of every path, with this config.
-std::vector<Asked> asked(const DispatchConfig& config, bool resident) {
-  std::vector<Asked> all;
+std::vector<Request> requests(const DispatchConfig& config, bool resident) {
+  std::vector<Request> all;
   auto options = split_options();
   options.info.capabilities.resident_buffers = resident;
   options.on_submit = [&](const device::Submission& submission) {
@@ -91,19 +91,20 @@ std::vector<Asked> asked(const DispatchConfig& config, bool resident) {
   return all;
 }
 
-TEST(Timing, NothingIsMeasuredUnlessItIsAskedFor) {
+TEST(Timing, NothingIsMeasuredUnlessAConfigRequiresIt) {
   for (const bool resident : {true, false}) {
     SCOPED_TRACE(resident ? "resident" : "host");
-    EXPECT_THAT(asked({}, resident), Each(Asked{Measure::Nothing, false}));
-    EXPECT_THAT(asked({.timing = Timing::None}, resident), Each(Asked{Measure::Nothing, false}));
-    EXPECT_THAT(asked({.timing = Timing::Dispatch}, resident),
-                testing::AllOf(testing::Not(IsEmpty()), Each(Asked{Measure::Launches, false})));
+    EXPECT_THAT(requests({}, resident), Each(Request{Measure::Nothing, false}));
+    EXPECT_THAT(requests({.timing = Timing::None}, resident),
+                Each(Request{Measure::Nothing, false}));
+    EXPECT_THAT(requests({.timing = Timing::Dispatch}, resident),
+                testing::AllOf(testing::Not(IsEmpty()), Each(Request{Measure::Launches, false})));
     for (const Timing timing : {Timing::Segments, Timing::Regions})
-      EXPECT_THAT(asked({.timing = timing}, resident), Each(Asked{Measure::Steps, true}));
+      EXPECT_THAT(requests({.timing = timing}, resident), Each(Request{Measure::Steps, true}));
   }
 }
 
-TEST(Timing, ATraceAsksForSteps) {
+TEST(Timing, ATraceRequiresSteps) {
   std::vector<Measure> all;
   auto options = split_options();
   options.on_submit = [&](const device::Submission& s) { all.push_back(s.measure); };
@@ -138,8 +139,7 @@ std::vector<Case> cases() {
       {"loops on the device", {.whole_programs = false, .grid_barrier = false}},
       {"loops by the host",
        {.whole_programs = false, .grid_barrier = false, .device_loops = false}},
-      {"at the host",
-       {.whole_programs = false, .grid_barrier = false, .resident_buffers = false}},
+      {"at the host", {.whole_programs = false, .grid_barrier = false, .resident_buffers = false}},
       {"barriers inside", {.whole_programs = false}, false},
       {"whole", {}, false},
   };
@@ -220,7 +220,7 @@ TEST(Timing, RegionsAndFixpointsOnEveryPath) {
 }
 
 // The interpreter counts the passes of whole programs; nobody counts those inside of a launch.
-TEST(Timing, PassesThatNobodyCountsAreUnknown) {
+TEST(Timing, PassesInsideALaunchAreUnknown) {
   const std::vector<uint32_t> one = {1};
   const std::vector<uint32_t> zero = {0};
   const DispatchConfig config = {.timing = Timing::Regions};
@@ -233,7 +233,7 @@ TEST(Timing, PassesThatNobodyCountsAreUnknown) {
   EXPECT_EQ(native->report.breakdown.fixpoints[0].passes, std::nullopt);
 }
 
-TEST(Timing, EachLevelReportsWhatItAsksFor) {
+TEST(Timing, EachLevelReportsItsTimes) {
   const Device device = reference({.whole_programs = false, .grid_barrier = false});
   const Pipeline pipeline = compile(device, kTwoSegments);
   const std::vector<uint32_t> one = {1};
@@ -281,8 +281,8 @@ TEST(Timing, ADispatchLikeTheLastOneIsMeasured) {
 // A repeated program: the sum over its passes.
 TEST(Timing, PassesOfTheWholeProgramAreSummed) {
   for (const bool device_loops : {true, false}) {
-    const Device device = reference(
-        {.whole_programs = false, .grid_barrier = false, .device_loops = device_loops});
+    const Device device =
+        reference({.whole_programs = false, .grid_barrier = false, .device_loops = device_loops});
     const std::vector<uint32_t> one = {1};
     const auto result = compile(device, kTwoSegments)
                             .dispatch({one}, {.fixpoint_iterations = 4, .timing = Timing::Regions});

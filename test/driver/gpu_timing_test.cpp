@@ -101,7 +101,7 @@ class GpuTiming : public testing::Test {
 };
 
 // D-RES.6
-TEST_F(GpuTiming, MeasuresWhatIsAskedForWithoutATrace) {
+TEST_F(GpuTiming, MeasuresWithoutATraceWhatAConfigRequires) {
   for (const char* kernel : {"vyre_entry_0", "vyre_entry_1"})
     fake_cuda().on_kernel(kernel, [](const backend::cuda::FakeLaunch&) {
       std::this_thread::sleep_for(1ms);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose time the time of a segment is. A device measures launches, and a launch runs one segment, so
-// what is known of a region or a fixpoint is the time of the segments that run nothing else. What
-// the segments take that run statements of it among others bounds the rest from above.
+// Whose time the time of a segment is. A device measures launches, and a launch runs one segment,
+// so what is known of a region or a fixpoint is the time of the segments that run nothing else.
+// What the segments take that run statements of it among others bounds the rest from above.
 //
 // What a segment does for the plan (restoring and saving what lives across its ends) is a part of
 // it, and so of the region that all of its statements are in.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the device's time of a dispatch went, as far as `timing` of the config asks for it. A device
-// measures launches, so the time of a region is that of the launches which run nothing else, and of
-// the others only the sum is known: the region took from `own` to `own` plus `shared`. Of a route
-// that goes through its barriers inside one launch, all is shared.
+// Where the device's time of a dispatch went, as far as `timing` of the config asks for it. A
+// device measures launches, so the time of a region is that of the launches which run nothing else,
+// and of the others only the sum is known: the region took from `own` to `own` plus `shared`. Of a
+// route that goes through its barriers inside one launch, all is shared.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ struct SegmentTime {
   friend bool operator==(const SegmentTime&, const SegmentTime&) = default;
 };
 struct RegionTime {
-  std::string name;    // of all regions called so, with the regions inside
-  LaunchTime own;      // of segments all of whose statements are of the region
-  LaunchTime shared;   // of segments that have others, too
+  std::string name;   // of all regions called so, with the regions inside
+  LaunchTime own;     // of segments all of whose statements are of the region
+  LaunchTime shared;  // of segments that have others, too
   friend bool operator==(const RegionTime&, const RegionTime&) = default;
 };
 struct FixpointTime {

@@ -203,8 +203,8 @@ TEST_F(CudaGraph, CountsLaunchesByStep) {
     EXPECT_THAT(counted(plain, 7), ElementsAre(1u, 0u, 1u)) << round;
   EXPECT_GT(launched_graphs(), 0u);
   const uint64_t graphs = launched_graphs();
-  const std::vector<Step> loop = {launch(kOne), Repeat{.body_steps = 2, .most = 200},
-                                  launch(kOne), launch(kOne, {1, 0, 1}), launch(kOne)};
+  const std::vector<Step> loop = {launch(kOne), Repeat{.body_steps = 2, .most = 200}, launch(kOne),
+                                  launch(kOne, {1, 0, 1}), launch(kOne)};
   EXPECT_THAT(counted(loop, 0), ElementsAre(1u, 200u, 200u, 0u, 1u));
   EXPECT_GT(launched_graphs(), graphs) << "passes are a graph";
   const std::vector<Step> nested = {Repeat{.body_steps = 2, .most = 3},

@@ -352,8 +352,8 @@ TEST_F(CudaInFlight, TimesAreMeasuredWhereTheyAreWanted) {
   EXPECT_TRUE(plain->steps.empty());
 }
 
-// D-RES.6: only launches are timed where only these are wanted, and a loop that the host leads needs
-// no more timers the longer it is.
+// D-RES.6: only launches are timed where only these are wanted, and a loop that the host leads
+// needs no more timers the longer it is.
 TEST_F(CudaInFlight, TimersAreUsedAgainInLoops) {
   open();
   bind({{1, 0}});

@@ -159,8 +159,7 @@ Result<bool> Run::step(const Step& step) {
   const bool is_launch = std::holds_alternative<Launch>(step);
   const bool timing = in_flight_.measure == Measure::Steps ||
                       (in_flight_.measure == Measure::Launches && is_launch);
-  InFlightSubmission::StepEvents events{.step = in_flight_.step,
-                                        .launch = is_launch};
+  InFlightSubmission::StepEvents events{.step = in_flight_.step, .launch = is_launch};
   if (timing) {
     // What the stream waits for is no part of the step.
     if (auto ok = context_.resources.await_cleared(in_flight_, stream_); !ok) return pass_on(ok);
@@ -373,8 +372,7 @@ Result<bool> Run::launch(const Launch& x) {
   if (started && *started) {
     ++in_flight_.completion.launches;
     // What is captured has not run.
-    if (!sink_.of_graph() && !submission_.counts.empty())
-      ++submission_.counts[in_flight_.step];
+    if (!sink_.of_graph() && !submission_.counts.empty()) ++submission_.counts[in_flight_.step];
   }
   return started;
 }

@@ -28,7 +28,8 @@ constexpr uint32_t kCaptureSteps = 16;  // that could have been given to a strea
 
 bool Run::can_capture(Range range, bool transfers) const {
   if (in_flight_.measure != Measure::Nothing || submission_.checked ||
-      range.size() > kMostGraphSteps) return false;
+      range.size() > kMostGraphSteps)
+    return false;
   uint64_t staged = 0;
   uint64_t launches = 0;
   bool may_stop = false;

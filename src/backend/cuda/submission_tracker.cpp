@@ -58,8 +58,7 @@ InFlightSubmission* SubmissionTracker::find(Ticket ticket) {
 InFlightSubmission& SubmissionTracker::take(const Submission& submission) {
   bool comes_again = false;
   Likeness like;
-  if (submission.replay_key != 0 && submission.measure == Measure::Nothing &&
-      !submission.checked) {
+  if (submission.replay_key != 0 && submission.measure == Measure::Nothing && !submission.checked) {
     if (auto* const same = replays_.find(submission.replay_key); same != nullptr) return *same;
     like = likeness_of(submission);
     if (like.form != 0)
