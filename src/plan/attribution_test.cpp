@@ -41,19 +41,19 @@ TEST(Attribution, ASegmentOfSeveralRegionsIsShared) {
 }
 
 TEST(Attribution, RegionsNest) {
-  const Attribution a =
-      attribute_segments(plan_of("region out { a[0] = 1; region in { a[1] = 2; } barrier grid; "
-                                 "region in { a[2] = 3; region deep { a[3] = 4; } } }"));
-  EXPECT_THAT(a.regions,
-              ElementsAre(region("out", {0, 1}), region("in", {1}, {0}), region("deep", {}, {1})));
+  const Attribution a = attribute_segments(
+      plan_of("region outer { a[0] = 1; region inner { a[1] = 2; } barrier grid; "
+              "region inner { a[2] = 3; region deep { a[3] = 4; } } }"));
+  EXPECT_THAT(a.regions, ElementsAre(region("outer", {0, 1}), region("inner", {1}, {0}),
+                                     region("deep", {}, {1})));
 }
 
 // What stands around a region in the segment is not of the region.
 TEST(Attribution, ARegionInABranchIsShared) {
   const Attribution a = attribute_segments(
-      plan_of("region r { if gid.x == 0 { region in { a[0] = 1; } } } barrier grid; "
-              "region r { { region in { a[0] = 2; } } }"));
-  EXPECT_THAT(a.regions, ElementsAre(region("r", {0, 1}), region("in", {1}, {0})));
+      plan_of("region r { if gid.x == 0 { region inner { a[0] = 1; } } } barrier grid; "
+              "region r { { region inner { a[0] = 2; } } }"));
+  EXPECT_THAT(a.regions, ElementsAre(region("r", {0, 1}), region("inner", {1}, {0})));
 }
 
 // Two regions of one name are one row, so a segment of both is theirs alone.
@@ -99,9 +99,10 @@ TEST(Attribution, FixpointsInsideALaunchAreShared) {
 }
 
 TEST(Attribution, AProgramInOneRegion) {
-  const Attribution a = attribute_segments(
-      plan_of("region all { a[0] = 1; region in { a[1] = 2; } a[2] = 3; }", Route::Native, true));
-  EXPECT_THAT(a.regions, testing::UnorderedElementsAre(region("all", {0}), region("in", {}, {0})));
+  const Attribution a = attribute_segments(plan_of(
+      "region all { a[0] = 1; region inner { a[1] = 2; } a[2] = 3; }", Route::Native, true));
+  EXPECT_THAT(a.regions,
+              testing::UnorderedElementsAre(region("all", {0}), region("inner", {}, {0})));
 }
 
 }  // namespace
