@@ -128,7 +128,7 @@ void sequence(benchmark::State& state) {
   for (int i = 0; i < 3; ++i) buffers.push_back(must(device.allocate(4096)));
   const std::vector<run::Argument> inputs(buffers.begin(), buffers.end());
   const std::vector<run::SequenceItem> items(10, {pipeline, {.inputs = inputs}});
-  for (auto _ : state) must(device.run_sequence(items, 100, {}, nullptr));
+  for (auto _ : state) must(device.run_sequence(items, 100));
   state.SetItemsProcessed(state.iterations() * 1000);
 }
 BENCHMARK(sequence);

@@ -62,9 +62,8 @@ void sequence_row(Bench& bench, uint32_t count, uint32_t repeats) {
     s->inputs.emplace_back(s->d);
     for (uint32_t i = 0; i < count; ++i)
       s->items.push_back({.pipeline = s->pipeline, .arguments = {.inputs = s->inputs}});
-    Case c{.per = static_cast<double>(count) * repeats, .ours = [s, repeats] {
-             (void)must(s->device.run_sequence(s->items, repeats, {}, nullptr));
-           }};
+    Case c{.per = static_cast<double>(count) * repeats,
+           .ours = [s, repeats] { (void)must(s->device.run_sequence(s->items, repeats)); }};
     const PeerMemory d = peer_room(256);
     add_peer(c, "CUDA graph by hand", std::to_string(count) + " kernels", Goal::ratio(1 / 1.05),
              {"graph_many", {d}, {count, repeats}}, [s, d] {

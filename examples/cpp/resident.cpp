@@ -62,7 +62,8 @@ int main() {
   }};
   const std::array<vyre::ReadRange, 1> middle = {{{.buffer = &here, .offset = 504, .bytes = 20}}};
   std::vector<std::vector<std::byte>> read;
-  const vyre::SequenceReport report = or_exit(device.run_sequence(items, 50, middle, &read));
+  const vyre::SequenceReport report =
+      or_exit(device.run_sequence({.repeated = items, .repeats = 50, .ranges = middle}, &read));
   std::printf("%zu launches in %zu submission%s\n", size_t{report.launches},
               size_t{report.submissions}, report.submissions == 1 ? "" : "s");
 

@@ -77,10 +77,19 @@ using run::Outputs;
 using run::ProgressFunction;
 using run::Report;
 
+using run::Breakdown;
+using run::FixpointTime;
+using run::LaunchTime;
+using run::RegionTime;
+using run::SegmentTime;
+using run::Timing;
+
 using device::Buffer;
 using device::Contents;
 using run::ReadRange;
+using run::Sequence;
 using run::SequenceItem;
+using run::SequenceItemReport;
 using run::SequenceReport;
 using run::Write;
 

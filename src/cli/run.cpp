@@ -194,6 +194,7 @@ class RunCommand {
     config.checked = options_.checked;
     config.cancel = &InterruptGuard::interrupted();
     config.untrusted = prepared_.untrusted;
+    if (options_.time) config.timing = run::Timing::Regions;
     // The limit is one for everything.
     if (prepared_.timeout.count() > 0) config.timeout = prepared_.time_left();
     return config;

@@ -84,7 +84,9 @@ class Runner {
         device_(device),
         completion_(completion),
         access_(device) {
-    if (submission.timing || device.watches_steps() || submission.steps.size() > kMostKnown) return;
+    if (submission.measure == Measure::Steps || device.watches_steps() ||
+        submission.steps.size() > kMostKnown)
+      return;
     known_steps_ = static_cast<uint32_t>(submission.steps.size());
     for (uint32_t i = 0; i < known_steps_; ++i) known_[i].kind = Known::Kind::Not;
   }
@@ -209,7 +211,7 @@ class Runner {
           return Again::Over;
         }
         took(known.value);
-        ++completion_.launches;
+        launched();
         return Again::Done;
       }
       case Known::Kind::SetWord: std::memcpy(known.to, &known.value, 4); return Again::Done;
@@ -243,6 +245,7 @@ class Runner {
     uint32_t passes = 0;
     bool converged = false;
     while (!access_.failed() && passes < most && !converged) {
+      if (!submission_.counts.empty()) ++submission_.counts[at];
       if (!list(at + 1, at + 1 + x.body_steps)) return false;
       ++passes;
       step_ = at;
@@ -260,7 +263,7 @@ class Runner {
   template <class Do>
   bool timed(const Step& step, Do&& act) {
     device_.on_step(step);
-    if (!submission_.timing) {
+    if (submission_.measure != Measure::Steps) {
       act();
     } else {
       const uint64_t begin = now_ns();
@@ -270,27 +273,31 @@ class Runner {
     return !access_.failed();
   }
 
+  void launched() {
+    ++completion_.launches;
+    if (!submission_.counts.empty()) ++submission_.counts[step_];
+  }
   void launch(const Launch& x) {
     took(x.grid_from ? ~uint64_t{0} : lanes_of(x));
     if (!x.grid_from && device_.launch_again(step_, completion_, again_error_)) {
       if (again_error_)
         access_.fail(std::move(*again_error_));
       else
-        ++completion_.launches;
+        launched();
       return;
     }
     Axes grid = x.grid;
     if (x.grid_from)
       for (uint32_t axis = 0; axis < 3; ++axis)
         grid[axis] = access_.read({x.grid_from->buffer, x.grid_from->offset + uint64_t{4} * axis});
-    if (access_.failed() || grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return;
+    if (access_.failed() || !runs(grid)) return;
     if (auto ok = check_limits(x, grid, info_); !ok) {
       access_.fail(std::move(ok.error()));
       return;
     }
     auto times = device_.launch(x, grid, completion_);
     if (times) {
-      ++completion_.launches;
+      launched();
       if (auto ok = add_times(completion_.timings, *times); !ok)
         access_.fail(std::move(ok.error()));
     } else {

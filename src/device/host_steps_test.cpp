@@ -399,7 +399,7 @@ TEST_P(HostSteps, StopsBetweenStepsAtTheDeadlineOrWhenCancelled) {
 
 TEST_P(HostSteps, TimesOfSingleStepsAreListed) {
   const auto done = run({Repeat{.body_steps = 1, .most = 2}, launch(), Fill{.to = words(0, 1)}},
-                        {.timing = true});
+                        {.measure = Measure::Steps});
   ASSERT_TRUE(done);
   ASSERT_EQ(done->steps.size(), 3u);
   EXPECT_EQ(done->steps[0].step, 1u);
@@ -411,6 +411,31 @@ TEST_P(HostSteps, TimesOfSingleStepsAreListed) {
       EXPECT_LE(done->steps[i - 1].end_ns, done->steps[i].begin_ns);
     }
   }
+}
+
+// D-RES.6: where only launches are to be measured, the device says what they took.
+TEST_P(HostSteps, StepsAreTimedOnlyWhereTheyAreWanted) {
+  for (const Measure measure : {Measure::Nothing, Measure::Launches}) {
+    const auto done = run({launch()}, {.measure = measure});
+    ASSERT_TRUE(done);
+    EXPECT_TRUE(done->steps.empty());
+  }
+}
+
+// D-RES.7: what each step came to, in loops as well.
+TEST_P(HostSteps, LaunchesAndPassesAreCountedByStep) {
+  const auto counted = [&](const std::vector<Step>& steps) {
+    std::vector<uint64_t> counts(steps.size());
+    EXPECT_TRUE(run(steps, {.counts = counts}));
+    return counts;
+  };
+  Launch none = launch();
+  none.grid = {3, 0, 1};
+  EXPECT_THAT(counted({launch(), none, Fill{.to = words(0, 1)}, launch()}),
+              ElementsAre(1u, 0u, 0u, 1u));
+  EXPECT_THAT(counted({Repeat{.body_steps = 3, .most = 3}, launch(),
+                       Repeat{.body_steps = 1, .most = 4}, launch(), launch()}),
+              ElementsAre(3u, 3u, 12u, 12u, 1u));
 }
 
 // D-RES.2: summed, absent as soon as one is absent, too much is an error.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/enclosing.hpp"
 #include "plan/lower.hpp"
 
 namespace vyre::plan {
@@ -77,6 +78,9 @@ Plan whole_program(const check::CheckedProgram& checked, Route route) {
     if (const auto* region = std::get_if<Region>(&s))
       if (std::ranges::find(segment.regions, region->name) == segment.regions.end())
         segment.regions.push_back(region->name);
+  std::vector<Placed> items;
+  for (const StmtId id : checked.program.items(checked.program.body)) items.push_back({id});
+  segment.enclosing = enclosing_regions(checked.program, items);
   plan.segments.push_back(std::move(segment));
   plan.steps.push_back({LaunchStep{0}});
   return plan;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ir/properties.hpp"
+#include "plan/enclosing.hpp"
 #include "plan/extract.hpp"
 #include "plan/live_across.hpp"
 #include "plan/mutation.hpp"
@@ -125,10 +126,12 @@ namespace {
 
 // Lines and regions of the statements.
 void note_source(const Draft& d, const Tree& tree, const RawSegment& raw, Segment& segment) {
+  std::vector<Placed> items;
   for (const RawSegment::Item& item : raw.items) {
     std::vector<std::string> names;
     for (uint32_t r = item.region; r != 0; r = tree.regions[r].outer)
       names.insert(names.begin(), tree.regions[r].name);
+    items.push_back({item.stmt, names});
     for_each_stmt(d.p, item.stmt, [&](StmtId s) {
       if (const auto* region = std::get_if<Region>(&d.p[s])) names.push_back(region->name);
       const Position at = d.p.position_of(s);
@@ -141,6 +144,7 @@ void note_source(const Draft& d, const Tree& tree, const RawSegment& raw, Segmen
       if (std::ranges::find(segment.regions, name) == segment.regions.end())
         segment.regions.push_back(name);
   }
+  segment.enclosing = enclosing_regions(d.p, items);
 }
 
 }  // namespace

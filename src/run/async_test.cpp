@@ -101,7 +101,7 @@ TEST_F(Async, WhatComesLaterSeesWhatCameBefore) {
   EXPECT_TRUE(fourth.is_ready());
   const SequenceItem item{.pipeline = add_, .arguments = {.inputs = inputs_}};
   Pending fifth = start();
-  ASSERT_TRUE(fake_.device.run_sequence({&item, 1}, 2, {}, nullptr));
+  ASSERT_TRUE(fake_.device.run_sequence({&item, 1}, 2));
   EXPECT_EQ(value(), 0x01010104u);
   for (Pending* p : {&first, &second, &third, &fourth, &fifth}) EXPECT_TRUE(p->wait());
 }

@@ -2,6 +2,7 @@
 // Data that stays on the device: allocation and transfers. They hold the lock of queue 0, so they
 // come after what was dispatched there before.
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -132,69 +133,81 @@ Result<void> Device::read_range(const Buffer& buffer, uint64_t offset,
 namespace {
 
 // Ranges by place; those that touch or overlap are one.
-struct Merging {
-  Region region;
-  std::vector<std::byte> bytes;
-};
-std::vector<Merging> merge_regions(std::span<const Region> regions) {
-  std::vector<Region> sorted(regions.begin(), regions.end());
+std::vector<Region> merge_regions(std::vector<Region> sorted) {
   std::ranges::sort(sorted, [](const Region& a, const Region& b) {
     return std::tie(a.buffer.value, a.offset, a.bytes) <
            std::tie(b.buffer.value, b.offset, b.bytes);
   });
-  std::vector<Merging> merged;
+  std::vector<Region> merged;
   for (const Region& r : sorted) {
     if (r.bytes == 0) continue;
-    if (!merged.empty() && merged.back().region.buffer == r.buffer &&
-        r.offset <= merged.back().region.offset + merged.back().region.bytes) {
-      Region& last = merged.back().region;
+    if (!merged.empty() && merged.back().buffer == r.buffer &&
+        r.offset <= merged.back().offset + merged.back().bytes) {
+      Region& last = merged.back();
       last.bytes = std::max(last.bytes, r.offset + r.bytes - last.offset);
     } else {
-      merged.push_back({r, {}});
+      merged.push_back(r);
     }
   }
   return merged;
 }
 
-Result<std::vector<std::vector<std::byte>>> read_merged(DeviceState& device,
-                                                        std::span<const ReadRange> ranges) {
+bool contains(const Region& whole, const Region& part) {
+  return part.bytes != 0 && whole.buffer == part.buffer && part.offset >= whole.offset &&
+         part.offset + part.bytes <= whole.offset + whole.bytes;
+}
+
+// A range that is all of its transfer comes right into its slot, others by way of `shared`.
+Result<OutputStats> read_merged(DeviceState& device, std::span<const ReadRange> ranges,
+                                Outputs& slots) {
   std::vector<Region> regions;
+  std::vector<uint64_t> lengths;
   for (const ReadRange& range : ranges) {
     VYRE_TRY_ASSIGN(const auto region, region_of(device, range.buffer, range.offset, range.bytes));
     regions.push_back(region);
+    lengths.push_back(region.bytes);
   }
-  std::vector<Merging> merged = merge_regions(regions);
+  const std::vector<Region> merged = merge_regions(regions);
+  const OutputStats stats = prepare_outputs(slots, lengths);
+  Outputs shared(merged.size());
   std::vector<Transfer> transfers;
-  for (Merging& m : merged) {
-    m.bytes.resize(m.region.bytes);
-    transfers.push_back({Transfer::Direction::ToHost, m.region, m.bytes.data()});
+  for (size_t m = 0; m < merged.size(); ++m) {
+    const auto same = std::ranges::find(regions, merged[m]);
+    if (same == regions.end()) shared[m].resize(merged[m].bytes);
+    std::byte* const to = same != regions.end()
+                              ? slots[static_cast<size_t>(same - regions.begin())].data()
+                              : shared[m].data();
+    transfers.push_back({Transfer::Direction::ToHost, merged[m], to});
   }
   if (!transfers.empty()) {
     const TraceSpan span(device.trace.load(), TraceCategory::Readback, "read ranges");
     VYRE_TRY(device.backend->transfer(transfers));
   }
-  std::vector<std::vector<std::byte>> results;
-  for (const Region& r : regions) {
-    std::vector<std::byte>& bytes = results.emplace_back();
-    for (const Merging& m : merged) {
-      if (r.bytes == 0 || m.region.buffer != r.buffer || r.offset < m.region.offset ||
-          r.offset + r.bytes > m.region.offset + m.region.bytes)
-        continue;
-      const auto from = std::span(m.bytes).subspan(r.offset - m.region.offset, r.bytes);
-      bytes.assign(from.begin(), from.end());
-      break;
-    }
+  for (size_t i = 0; i < regions.size(); ++i) {
+    const auto in = std::ranges::find_if(
+        merged, [&](const Region& whole) { return contains(whole, regions[i]); });
+    if (in == merged.end()) continue;
+    const std::byte* const from =
+        transfers[static_cast<size_t>(in - merged.begin())].host + (regions[i].offset - in->offset);
+    if (from != slots[i].data()) std::memcpy(slots[i].data(), from, regions[i].bytes);
   }
-  return results;
+  return stats;
 }
 
 }  // namespace
 
+Result<OutputStats> read_into(DeviceState& device, std::span<const ReadRange> ranges,
+                              Outputs& slots) {
+  return under_queue_lock(device, "reading ranges of buffers",
+                          [&] { return read_merged(device, ranges, slots); });
+}
+
 Result<std::vector<std::vector<std::byte>>> Device::read_ranges(
     std::span<const ReadRange> ranges) const {
   if (!state_) return no_device();
-  return under_queue_lock(*state_, "reading ranges of buffers",
-                          [&] { return read_merged(*state_, ranges); });
+  Outputs results;
+  VYRE_TRY(read_into(*state_, ranges, results));
+  return results;
 }
 
 Result<void> Device::fill(const Buffer& buffer, std::byte value) const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vyre/run/config.hpp"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/check.hpp"
@@ -44,6 +46,9 @@ std::string text_of(Choice value) {
 std::string text_of(Cooperative value) {
   return std::string(name_of(value));
 }
+std::string text_of(Timing value) {
+  return std::string(name_of(value));
+}
 template <class T>
 std::string text_of(const std::shared_ptr<T>& value) {
   return value ? "set" : "none";
@@ -72,6 +77,16 @@ std::string_view name_of(Cooperative cooperative) {
   VYRE_CHECK(false && "a Cooperative outside its enumeration");
 }
 
+std::string_view name_of(Timing timing) {
+  switch (timing) {
+    case Timing::None: return "none";
+    case Timing::Dispatch: return "dispatch";
+    case Timing::Segments: return "segments";
+    case Timing::Regions: return "regions";
+  }
+  VYRE_CHECK(false && "a Timing outside its enumeration");
+}
+
 DispatchConfig merge(const DispatchConfig& base, const DispatchConfig& over) {
   DispatchConfig merged = base;
   if (over.grid && !over.grid_from) merged.grid_from.reset();
@@ -98,6 +113,10 @@ Result<void> check_config(const DispatchConfig& config) {
   if (config.queue && *config.queue >= kQueues)
     return invalid(fmt::format("there is no queue {}. Fix: use a number from 0 to {}",
                                *config.queue, kQueues - 1));
+  if (config.timing && *config.timing > Timing::Regions)
+    return invalid(
+        fmt::format("there is no timing {}. Fix: use none, dispatch, segments or regions",
+                    std::to_underlying(*config.timing)));
   if (config.timeout && config.timeout->count() < 0)
     return invalid("a timeout below zero. Fix: leave it out, or use 0, for no limit");
   return {};

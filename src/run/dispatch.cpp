@@ -10,6 +10,7 @@
 #include "base/errors.hpp"
 #include "base/free_memory.hpp"
 #include "pipeline/site_table.hpp"
+#include "run/break_down.hpp"
 #include "run/errors.hpp"
 #include "run/state.hpp"
 #include "vyre/check/overwritten.hpp"
@@ -197,6 +198,7 @@ SubmitOptions Dispatch::submit_options() const {
   options.cancel = config_.cancel.value_or(nullptr);
   options.trace = device_.trace.load(std::memory_order_relaxed);
   options.deadline = deadline_of(config_, start_);
+  options.timing = timing_of(config_);
   return options;
 }
 
@@ -322,8 +324,7 @@ Result<void> Dispatch::record_work(Outputs* slots) {
   stats_ = {};
   // A recovery may have come between prepare() and this work.
   VYRE_TRY(p_.check_generation());
-  device_.telemetry.add(TelemetryField::Dispatches);
-  if (host_input_bytes_ != 0) device_.telemetry.add(TelemetryField::InputBytes, host_input_bytes_);
+  count(1, 0, 0);
   if (repeats_) return record_again(slots);
   span_.emplace(device_.trace.load(std::memory_order_relaxed), TraceCategory::Dispatch,
                 p_.source.program->program.name);
@@ -364,7 +365,7 @@ Result<Report> Dispatch::take(Result<void> done) {
     w.recorder.set_host(nullptr);
     note_repeatable(*runner_, report_);
   }
-  finish(report_, stats_);
+  VYRE_TRY(finish(report_, stats_));
   if (span_ && *span_) {
     span_->arg("route", plan::name_of(report_.route));
     span_->arg("workgroups_per_block", report_.variant.workgroups_per_block);
@@ -412,14 +413,14 @@ bool returns_outputs(const PipelineState& pipeline, const Workspace& workspace) 
   });
 }
 
-void Dispatch::finish(Report& report, const OutputStats& stats) const {
+Result<void> Dispatch::finish(Report& report, const OutputStats& stats) const {
   const Workspace& w = *lease_;
   report.launches = w.recorder.launches();
   report.timings = w.recorder.timings();
   device::Telemetry& t = device_.telemetry;
-  count(1, report.launches);
+  count(0, 1, report.launches);
   // Slots of results that stayed on the device are not filled.
-  if (stats.slots != 0 && slots_ == Slots::Callers && returns_outputs(p_, w))
+  if (stats.slots != 0 && results_.slots == Slots::Callers && returns_outputs(p_, w))
     count_outputs(t, stats);
   if (!report.resumed.empty()) t.add(TelemetryField::Traps, report.resumed.size());
   if (iterations_of(config_) > 1) {
@@ -429,10 +430,24 @@ void Dispatch::finish(Report& report, const OutputStats& stats) const {
   }
   const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - start_;
   report.wall_ns = static_cast<uint64_t>(wall.count());
+  if (results_.reports == Reports::All && timing_of(config_) >= Timing::Segments) {
+    // Behind the wall time, which it is no part of.
+    VYRE_TRY_ASSIGN(report.breakdown, break_down(totals_of(w), *w.variant, timing_of(config_),
+                                                 passes_of(report.fixpoints)));
+  }
+  return {};
 }
 
-void Dispatch::count(uint64_t dispatches, uint64_t launches) const {
+PartTotals totals_of(const Workspace& workspace) {
+  const std::span<const PartTotals> parts = workspace.recorder.parts();
+  return parts.empty() ? PartTotals() : parts[0];
+}
+
+void Dispatch::count(uint64_t begun, uint64_t done, uint64_t launches) const {
   device::Telemetry& t = device_.telemetry;
+  t.add(TelemetryField::Dispatches, begun);
+  if (host_input_bytes_ != 0) t.add(TelemetryField::InputBytes, begun * host_input_bytes_);
+  if (done == 0) return;  // there may be no variant yet
   const plan::Schedule& plan = lease_->variant->schedule;
   const Route route = plan.route;
   t.add(TelemetryField::Launches, launches);
@@ -448,9 +463,9 @@ void Dispatch::count(uint64_t dispatches, uint64_t launches) const {
   }
   t.add(field, launches);
   if (barriers && (route == Route::Resident || route == Route::Host)) {
-    t.add(TelemetryField::GridSyncSplits, dispatches);
-    t.add(TelemetryField::GridSyncSegments, dispatches * plan.segments.size());
-    t.add(TelemetryField::GridSyncPoints, dispatches * plan.barriers);
+    t.add(TelemetryField::GridSyncSplits, done);
+    t.add(TelemetryField::GridSyncSegments, done * plan.segments.size());
+    t.add(TelemetryField::GridSyncPoints, done * plan.barriers);
   }
 }
 

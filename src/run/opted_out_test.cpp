@@ -86,7 +86,7 @@ class OptedOut : public testing::Test {
     refused("into", pipeline.dispatch_into(arguments, slots, config));
     refused("async", pipeline.dispatch_async(arguments, config));
     refused("batch", pipeline.dispatch_batch({&arguments, 1}, rows, config));
-    refused("sequence", fake.device.run_sequence(items, 2, {}, nullptr));
+    refused("sequence", fake.device.run_sequence(items, 2));
     EXPECT_EQ(fake.backend->launches(), 0U);
     EXPECT_EQ(std::ranges::count(fake.backend->record(), NullCall::Kind::Submit, &NullCall::kind),
               0);
@@ -134,7 +134,7 @@ TEST_F(OptedOut, CheckedModeOfACallIsNotSplit) {
   const Buffer buffer = *fake.device.upload(bytes_of_words({1}));
   const std::vector<Argument> resident = {buffer};
   const std::vector<SequenceItem> items = {{two, {.inputs = resident}, {.checked = true}}};
-  expect_whole(fake.device.run_sequence(items, 1, {}, nullptr));
+  expect_whole(fake.device.run_sequence(items, 1));
 }
 
 // D-GRID.12: they end a launch also where barriers stay inside.

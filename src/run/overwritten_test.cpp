@@ -114,7 +114,7 @@ TEST_F(Overwritten, InSequences) {
   }
   items[1].config.grid = check::Axes{1, 1, 1};
   fake_.backend->clear_record();
-  const auto report = fake_.device.run_sequence(items, 2, {}, nullptr);
+  const auto report = fake_.device.run_sequence(items, 2);
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_EQ(fills(32), 2U);
 }

@@ -307,7 +307,7 @@ Result<Pending> Pipeline::post(const std::shared_ptr<PipelineState>& pipeline,
   }
   if (!state->config.cancel) state->config.cancel = &state->cancelled;
   state->dispatch.emplace(*pipeline, state->config, std::chrono::steady_clock::now(),
-                          Dispatch::Slots::Staged);
+                          Dispatch::Results{Dispatch::Slots::Staged, Dispatch::Reports::All});
   VYRE_TRY(state->dispatch->prepare({.inputs = inputs, .outputs = arguments.outputs}));
   state->returns_outputs = returns_outputs(*pipeline, state->dispatch->workspace());
   Queue& queue = state->queue();

@@ -238,7 +238,7 @@ TEST(Pipelines, WhatACallForcesIsRefusedOnEveryPath) {
         EXPECT_TRUE(pending->wait());
       }
       const std::vector<SequenceItem> items = {{set, arguments, config}};
-      expect("sequence", fake.device.run_sequence(items, 1, {}, nullptr));
+      expect("sequence", fake.device.run_sequence(items, 1));
       EXPECT_EQ(fake.backend->launches() - before, can ? paths : 0U);
       expect("compile", fake.device.compile(checked(kSet), config));
       expect("prewarm", fake.device.prewarm(checked(kSet), config));

@@ -239,6 +239,7 @@ PlanRunner::Signal PlanRunner::fixpoint(const FixpointStep& x) {
     m_.set_hidden_word(*row, 0, passes);
     m_.set_hidden_word(*row, 1, changed ? 0 : 1);
   }
+  recorder_.add_passes(x.fixpoint, passes);
   constexpr size_t kMostReports = 1024;
   if (report_.fixpoints.size() == kMostReports) report_.fixpoints.erase(report_.fixpoints.begin());
   report_.fixpoints.push_back({passes, !changed});

@@ -79,6 +79,7 @@ Result<void> PlanRunner::record_fixpoint(const FixpointStep& x) {
   repeat.result = m_.driver_word(DriverWords::result(x.fixpoint));
   repeat.total = m_.driver_word(DriverWords::total(x.fixpoint));
   recorder_.add(repeat);
+  recorder_.note_fixpoint(x.fixpoint);
   for (const FixpointBuffer& b : info.buffers)
     if (b.snapshot) m_.take_snapshot(*b.snapshot, b.buffer);
   m_.set_hidden_word(control, changed, 0);

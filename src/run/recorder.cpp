@@ -35,6 +35,7 @@ void Recorder::forget_results() {
   launches_ = 0;
   submissions_ = 0;
   times_ = {};
+  parts_.clear();
   failed_segment_.reset();
   failed_step_.reset();
 }
@@ -45,6 +46,22 @@ void Recorder::launch(const Launch& launch, std::span<const Region> arguments, c
                       static_cast<uint32_t>(arguments.size()), entry});
   regions_.insert(regions_.end(), arguments.begin(), arguments.end());
   steps_.emplace_back(launch);
+}
+
+void Recorder::begin_part(uint32_t part) {
+  forget_spent();
+  parts_begun_.push_back({size(), part});
+}
+
+void Recorder::note_fixpoint(uint32_t fixpoint) {
+  fixpoints_.push_back({size() - 1, fixpoint});
+}
+
+void Recorder::add_passes(uint32_t fixpoint, uint64_t passes) {
+  if (!by_part()) return;
+  std::vector<uint64_t>& all = part(0).passes;
+  if (all.size() <= fixpoint) all.resize(fixpoint + 1);
+  all[fixpoint] += passes;
 }
 
 // Only now does nothing move any more.
@@ -110,13 +127,21 @@ Submission Recorder::submission() {
   Submission submission;
   submission.steps = steps_;
   submission.queue = options_.queue;
-  submission.timing = options_.trace != nullptr;
+  if (options_.trace != nullptr || options_.timing >= Timing::Segments)
+    submission.measure = Measure::Steps;
+  else if (options_.timing == Timing::Dispatch)
+    submission.measure = Measure::Launches;
   submission.checked = options_.checked;
   submission.replay_key = replay_key_;
   submission.host = options_.host;
   submission.deadline = options_.deadline;
   submission.cancel = options_.cancel;
   submission.failed_step = &failed_;
+  counts_.clear();
+  if (by_part()) {
+    counts_.resize(steps_.size());
+    submission.counts = counts_;
+  }
   ++submissions_;
   return submission;
 }
@@ -133,8 +158,50 @@ Result<void> Recorder::take(Result<Completion> done) {
   }
   completion_ = std::move(*done);
   launches_ += completion_.launches;
+  if (by_part()) take_counts();
   if (options_.trace != nullptr) trace();
   return completion_.launches == 0 ? Result<void>() : times_.add(completion_.timings);
+}
+
+LaunchTotals operator+(const LaunchTotals& a, const LaunchTotals& b) {
+  return {.launches = a.launches + b.launches, .timed = a.timed + b.timed, .ns = a.ns + b.ns};
+}
+
+PartTotals& Recorder::part(uint32_t number) {
+  if (parts_.size() <= number) parts_.resize(number + 1);
+  return parts_[number];
+}
+
+// Times of steps come in the order in which they ran, and a step may have run often.
+void Recorder::take_counts() {
+  std::vector<LaunchTotals> totals(steps_.size());
+  for (const StepTime& time : completion_.steps) {
+    if (counts_[time.step] == 0) continue;  // a launch of no workgroup, or no launch
+    ++totals[time.step].timed;
+    totals[time.step].ns += time.end_ns - time.begin_ns;
+  }
+  size_t next = 0;
+  uint32_t number = 0;
+  for (uint32_t i = 0; i < steps_.size(); ++i) {
+    for (; next < parts_begun_.size() && parts_begun_[next].step <= i; ++next)
+      number = parts_begun_[next].what;
+    const auto* const launch = std::get_if<Launch>(&steps_[i]);
+    if (launch == nullptr || counts_[i] == 0) continue;
+    totals[i].launches = counts_[i];
+    PartTotals& of = part(number);
+    of.launches += counts_[i];
+    if (options_.timing < Timing::Segments) continue;
+    if (of.segments.size() <= launch->segment) of.segments.resize(launch->segment + 1);
+    of.segments[launch->segment] = of.segments[launch->segment] + totals[i];
+  }
+  for (const Mark& fixpoint : fixpoints_) {
+    uint32_t of = 0;
+    for (const Mark& begun : parts_begun_)
+      if (begun.step <= fixpoint.step) of = begun.what;
+    std::vector<uint64_t>& all = part(of).passes;
+    if (all.size() <= fixpoint.what) all.resize(fixpoint.what + 1);
+    all[fixpoint.what] += counts_[fixpoint.step];
+  }
 }
 
 Result<void> TimeSum::add(const Timings& more) {

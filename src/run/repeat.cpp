@@ -18,10 +18,11 @@ using device::Transfer;
 
 namespace {
 
-// The queue, limits and the label are those of each call, and nothing that was recorded depends on
-// them.
+// The queue, limits, the label and what is measured are those of each call, and nothing that was
+// recorded depends on them.
 bool alike(const DispatchConfig& a, const DispatchConfig& b) {
-  constexpr std::array<std::string_view, 4> kOfTheCall = {"queue", "timeout", "cancel", "label"};
+  constexpr std::array<std::string_view, 5> kOfTheCall = {"queue", "timeout", "cancel", "label",
+                                                          "timing"};
   const auto matters = [&](std::string_view name) {
     return std::ranges::find(kOfTheCall, name) == kOfTheCall.end();
   };

@@ -169,7 +169,7 @@ TEST(Resident, FreeingDuringASequenceWaitsForItsEnd) {
   const std::vector<Argument> inputs = {*buffer};
   const std::vector<SequenceItem> items = {{pipeline, {.inputs = inputs}}};
   std::thread running([&] {
-    const auto report = fake.device.run_sequence(items, 2, {}, nullptr);
+    const auto report = fake.device.run_sequence(items, 2);
     ASSERT_TRUE(report) << to_string(report.error());
     EXPECT_EQ(report->submissions, 2U);
   });
@@ -258,7 +258,7 @@ TEST(Resident, TheSameHandlesStayBoundInEverySegment) {
   ASSERT_TRUE(pending && pending->wait());
   expect_bound("async");
   const std::vector<SequenceItem> items = {{pipeline, arguments}};
-  ASSERT_TRUE(fake.device.run_sequence(items, 1, {}, nullptr));
+  ASSERT_TRUE(fake.device.run_sequence(items, 1));
   expect_bound("sequence");
 }
 
@@ -294,7 +294,7 @@ TEST(Resident, TimesOfSegmentsAreSummed) {
     const Buffer b = *fake.device.allocate(4);
     const std::vector<Argument> inputs = {a, b};
     const std::vector<SequenceItem> items = {{pipeline, {.inputs = inputs}}};
-    const auto sequence = fake.device.run_sequence(items, 2, {}, nullptr);
+    const auto sequence = fake.device.run_sequence(items, 2);
     ASSERT_TRUE(sequence) << to_string(sequence.error());
     EXPECT_EQ(sequence->timings,
               (device::Timings{.device_ns = 12, .enqueue_ns = 18, .wait_ns = 24}));
@@ -387,7 +387,7 @@ TEST(Resident, TheWallTimeIsAlwaysThere) {
   ASSERT_TRUE(pending) << to_string(pending.error());
   expect("async", *pending->wait_into(slots));
   const std::vector<SequenceItem> items = {{pipeline, arguments}};
-  const auto sequence = fake.device.run_sequence(items, 2, {}, nullptr);
+  const auto sequence = fake.device.run_sequence(items, 2);
   ASSERT_TRUE(sequence) << to_string(sequence.error());
   EXPECT_GE(sequence->wall_ns, 2 * kLeast);
   EXPECT_EQ(sequence->timings, device::Timings());
@@ -425,7 +425,8 @@ TEST(Resident, ASequenceIsOneSubmission) {
                                              {rotate, {.inputs = rotate_inputs}}};
     const std::vector<ReadRange> ranges = {{&a, 0, 4}, {&a, 12, 4}};
     std::vector<std::vector<std::byte>> results;
-    const auto report = device.run_sequence(items, 3, ranges, &results);
+    const auto report =
+        device.run_sequence({.repeated = items, .repeats = 3, .ranges = ranges}, &results);
     ASSERT_TRUE(report) << to_string(report.error());
     EXPECT_EQ(report->submissions, 1U);
     EXPECT_EQ(report->launches, 9U);
@@ -452,7 +453,7 @@ TEST(Resident, ASequenceMayNeedTheHost) {
   const Buffer a = *device.upload(bytes_of_words({3, 0}));
   const std::vector<Argument> inputs = {a};
   const std::vector<SequenceItem> items = {{down, {.inputs = inputs}}};
-  const auto report = device.run_sequence(items, 2, {}, nullptr);
+  const auto report = device.run_sequence(items, 2);
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_THAT(words(*device.read(a)), ElementsAre(0, 2));
   EXPECT_GT(report->submissions, 1U);

@@ -37,7 +37,7 @@ class SequenceConfig : public testing::Test {
     const Arguments arguments = {.inputs = inputs};
     const std::vector<SequenceItem> items = {
         {pipeline, arguments}, {pipeline, arguments, config}, {pipeline, arguments}};
-    return device_.run_sequence(items, repeats, {}, nullptr);
+    return device_.run_sequence(items, repeats);
   }
   // What the first word comes to from 0.
   uint32_t value(const Pipeline& pipeline, const DispatchConfig& config, uint32_t repeats = 1) {
@@ -135,7 +135,7 @@ TEST_F(SequenceConfig, Labels) {
                                         .context = {},
                                         .at = {},
                                         .diagnostics = {}});
-    const auto report = fake.device.run_sequence(items, 1, {}, nullptr);
+    const auto report = fake.device.run_sequence(items, 1);
     ASSERT_FALSE(report);
     const std::string text = to_string(report.error());
     EXPECT_THAT(text, HasSubstr(launch < 2 ? "(here)" : "(there)"));
@@ -214,10 +214,10 @@ TEST_F(SequenceConfig, Queues) {
   const std::vector<SequenceItem> in_two_and_five = {{count, arguments},
                                                      {count, arguments, {.queue = 5}}};
   fake.backend->clear_record();
-  ASSERT_TRUE(fake.device.run_sequence(in_two, 2, {}, nullptr));
+  ASSERT_TRUE(fake.device.run_sequence(in_two, 2));
   EXPECT_THAT(queues_of(*fake.backend), ElementsAre(2)) << "one submission";
   fake.backend->clear_record();
-  ASSERT_TRUE(fake.device.run_sequence(in_two_and_five, 2, {}, nullptr));
+  ASSERT_TRUE(fake.device.run_sequence(in_two_and_five, 2));
   EXPECT_THAT(queues_of(*fake.backend), ElementsAre(2, 5, 2, 5)) << "in order";
 
   const std::vector<uint32_t> eight_bytes = {0, 0};
@@ -226,12 +226,12 @@ TEST_F(SequenceConfig, Queues) {
   ASSERT_TRUE(pending);
   while (!held) std::this_thread::yield();
   fake.backend->clear_record();
-  ASSERT_TRUE(fake.device.run_sequence(in_two, 1, {}, nullptr));
+  ASSERT_TRUE(fake.device.run_sequence(in_two, 1));
   EXPECT_FALSE(pending->is_ready()) << "queue 2 has waited for queue 5";
   fake.backend->clear_record();
   std::atomic<bool> done = false;
   std::jthread behind([&] {
-    EXPECT_TRUE(fake.device.run_sequence(in_two_and_five, 1, {}, nullptr));
+    EXPECT_TRUE(fake.device.run_sequence(in_two_and_five, 1));
     done = true;
   });
   std::this_thread::sleep_for(20ms);
@@ -241,7 +241,7 @@ TEST_F(SequenceConfig, Queues) {
   behind.join();
   EXPECT_TRUE(pending->wait());
   const std::vector<SequenceItem> in_none = {{count, arguments, {.queue = kQueues}}};
-  const auto none = fake.device.run_sequence(in_none, 1, {}, nullptr);
+  const auto none = fake.device.run_sequence(in_none, 1);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::InvalidArgument);
 }

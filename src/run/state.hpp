@@ -122,6 +122,11 @@ struct PipelineState {
   void give_back(std::unique_ptr<Workspace> workspace);
 };
 
+// Into the caller's slots; what touches or overlaps in a buffer is one transfer. Takes the lock of
+// queue 0.
+Result<OutputStats> read_into(DeviceState& device, std::span<const ReadRange> ranges,
+                              Outputs& slots);
+
 pipeline::Policy policy_of(const DispatchConfig& config, const plan::RouteVariant& variant);
 plan::StrategyRequest strategy_request(const DispatchConfig& config);
 pipeline::CompileLimits compile_limits(const DispatchConfig& config);
@@ -132,6 +137,11 @@ Result<void> check_forced(const DispatchConfig& config, const device::BackendInf
 inline uint32_t iterations_of(const DispatchConfig& config) {
   return config.fixpoint_iterations.value_or(1);
 }
+inline Timing timing_of(const DispatchConfig& config) {
+  return config.timing.value_or(Timing::None);
+}
+// Of the only part of the last run.
+PartTotals totals_of(const Workspace& workspace);
 // When the time of a call is over that came in at `start`.
 device::Deadline deadline_of(const DispatchConfig& config,
                              std::chrono::steady_clock::time_point start);
@@ -168,14 +178,20 @@ class Dispatch {
   using Time = std::chrono::steady_clock::time_point;
   // Of the caller, or of the driver: then who hands the results over counts them.
   enum class Slots : uint8_t { Callers, Staged };
+  // A sequence makes the breakdown of an item from the totals_of() all its runs.
+  enum class Reports : uint8_t { All, NoBreakdown };
+  struct Results {
+    Slots slots;
+    Reports reports;
+  };
   // `start` is when the call came in: its timeout and its wall time count the wait for the queue.
-  Dispatch(PipelineState& pipeline, const DispatchConfig& config,
-           Time start = std::chrono::steady_clock::now(), Slots slots = Slots::Callers)
+  Dispatch(PipelineState& pipeline, const DispatchConfig& config, Time start,
+           Results results = {Slots::Callers, Reports::All})
       : p_(pipeline),
         device_(*pipeline.device),
         config_(config),
         start_(start),
-        slots_(slots),
+        results_(results),
         lease_(pipeline) {}
 
   // Arguments, launch, route, code, memory.
@@ -195,8 +211,8 @@ class Dispatch {
   Result<void> record_pass(Recorder& recorder, Report& report);
   [[nodiscard]] const Workspace& workspace() const { return *lease_; }
   Error with_context(Error error, uint32_t segment) const;
-  // Telemetry of `dispatches` calls with `launches` launches in all.
-  void count(uint64_t dispatches, uint64_t launches) const;
+  // Telemetry of dispatches: those that begin, and those that are done, with their launches.
+  void count(uint64_t begun, uint64_t done, uint64_t launches) const;
 
  private:
   Result<void> take_arguments(const Arguments& arguments);
@@ -218,7 +234,7 @@ class Dispatch {
   Result<void> check_output_bytes();
   Result<void> check_growth(const Outputs& slots);
   void read_outputs(Outputs& slots, OutputStats& stats);
-  void finish(Report& report, const OutputStats& stats) const;
+  [[nodiscard]] Result<void> finish(Report& report, const OutputStats& stats) const;
   // ---- repeating the last dispatch (repeat.cpp)
   [[nodiscard]] bool is_like_last(const Arguments& arguments) const;
   // Whether sizes that depend on contents are as they were.
@@ -237,7 +253,7 @@ class Dispatch {
   DeviceState& device_;
   const DispatchConfig& config_;
   Time start_;
-  Slots slots_;
+  Results results_;
   Lease lease_;
   std::optional<device::Word> grid_from_;
   uint64_t host_input_bytes_ = 0;

@@ -381,7 +381,7 @@ class PathRun {
       case Path::Sequence: {
         const std::array<SequenceItem, 1> items = {
             {{.pipeline = pipeline_, .arguments = arguments, .config = s_.over}}};
-        VYRE_TRY(device_.run_sequence(items, 2, {}, nullptr));
+        VYRE_TRY(device_.run_sequence(items, 2));
         break;
       }
       case Path::Prewarm: VYRE_TRY(prewarm()); break;

@@ -136,7 +136,7 @@ TEST(EmptyHandles, AreMistakesAndNoCrashes) {
   EXPECT_EQ(code_of(device.read_ranges({})), wrong);
   EXPECT_EQ(code_of(device.fill(buffer, std::byte{0})), wrong);
   EXPECT_EQ(code_of(device.copy(buffer, buffer)), wrong);
-  EXPECT_EQ(code_of(device.run_sequence({}, 1, {}, nullptr)), wrong);
+  EXPECT_EQ(code_of(device.run_sequence({}, 1)), wrong);
   EXPECT_EQ(code_of(device.prepare()), wrong);
   EXPECT_EQ(code_of(device.flush()), wrong);
   EXPECT_EQ(code_of(device.shutdown()), wrong);
@@ -174,7 +174,7 @@ TEST(EmptyHandles, OnAnOpenDevice) {
   const std::array<ReadRange, 1> nothing = {};
   EXPECT_EQ(code_of(device->read_ranges(nothing)), ErrorCode::InvalidArgument);
   const std::array<SequenceItem, 1> items = {};
-  EXPECT_EQ(code_of(device->run_sequence(items, 1, {}, nullptr)), ErrorCode::StaleHandle);
+  EXPECT_EQ(code_of(device->run_sequence(items, 1)), ErrorCode::StaleHandle);
 
   auto program = parse_checked(kTwice);
   const auto compiled = device->compile(std::move(*program));

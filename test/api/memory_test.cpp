@@ -206,7 +206,7 @@ TEST_P(HostMemoryOf, Buffers) {
       SequenceItem{.pipeline = compiled->pipeline, .arguments = {.inputs = inputs}}};
   expect_survives<SequenceReport>("run_sequence", [&] {
     std::vector<std::vector<std::byte>> read;
-    return device_.run_sequence(items, 3, ranges, &read);
+    return device_.run_sequence({.repeated = items, .repeats = 3, .ranges = ranges}, &read);
   });
   expect_still_works();
 }

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
@@ -203,6 +204,48 @@ TEST_F(RunDevice, TimesGoToStderr) {
   const Outcome many = run({"--device", "reference", "--time", "--repeat", "3"});
   EXPECT_THAT(many.err, AllOf(HasSubstr("min       median          max\nwall "),
                               HasSubstr("the last of 3:\n")));
+}
+
+// D-RES.6
+TEST_F(RunDevice, TimesOfSegmentsRegionsAndFixpoints) {
+  const Outcome split = run({"--device", "reference:3", "--time"});
+  EXPECT_THAT(split.err, AllOf(ContainsRegex("\nsegment  launches +device\n0 add +1 +[0-9.]+ .s\n"
+                                             "1 tell +1 +[0-9.]+ .s\n"),
+                               ContainsRegex("\nregion  launches +device\nadd +1 +[0-9.]+ .s\n"
+                                             "tell +1 +[0-9.]+ .s\n$"),
+                               Not(HasSubstr("fixpoint"))));
+  // One launch holds both, so there are only bounds.
+  EXPECT_THAT(run({"--device", "reference:1", "--time"}).err,
+              AllOf(ContainsRegex("\n0 add, tell +1 +[0-9.]+ .s\n"),
+                    ContainsRegex("\nadd +1 +up to [0-9.]+ .s\ntell +1 +up to [0-9.]+ .s\n")));
+  EXPECT_FALSE(run({"--device", "reference:3", "--json"}).json().contains("breakdown"));
+
+  const std::string loop = folder_.write("loop.vyre", R"(program loop {
+  workgroup 1;
+  over 1;
+  inout d : u32[1];
+  region before { d[0] = d[0] + 1; }
+  fixpoint max 10 over (d) { region pass { d[0] = min(d[0] + 1, 4); } }
+}
+)");
+  const std::vector<std::string> arguments = {"run",      loop,          "--in",   "d=zeros(1)",
+                                              "--device", "reference:3", "--time", "--json"};
+  const Outcome outcome = run_vyre(arguments);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, ContainsRegex("\nfixpoint  passes  launches +device\n"
+                                         "line 6 +4 +4 +[0-9.]+ .s\n$"));
+  const Json breakdown = outcome.json()["breakdown"];
+  ASSERT_EQ(breakdown["segments"].size(), 2U);
+  EXPECT_EQ(breakdown["segments"][1]["regions"], Json::array({"pass"}));
+  EXPECT_EQ(breakdown["segments"][1]["launches"], 4);
+  ASSERT_EQ(breakdown["regions"].size(), 2U);
+  EXPECT_EQ(breakdown["regions"][1]["name"], "pass");
+  EXPECT_EQ(breakdown["regions"][1]["device_ns"], breakdown["segments"][1]["device_ns"]);
+  EXPECT_EQ(breakdown["regions"][1]["shared_launches"], 0);
+  ASSERT_EQ(breakdown["fixpoints"].size(), 1U);
+  EXPECT_EQ(breakdown["fixpoints"][0]["line"], 6);
+  EXPECT_EQ(breakdown["fixpoints"][0]["passes"], 4);
+  EXPECT_GT(breakdown["fixpoints"][0]["device_ns"], 0);
 }
 
 // D-PIPE.7: n dispatches are n executions.

@@ -152,7 +152,7 @@ std::string submissions(const BackendInfo& info) {
   const std::array<Argument, 1> inputs = {*buffer};
   const std::array<run::SequenceItem, 1> items = {
       {{.pipeline = compiled->pipeline, .arguments = {.inputs = inputs}}}};
-  const auto report = device.run_sequence(items, 1, {}, nullptr);
+  const auto report = device.run_sequence(items, 1);
   return report ? fmt::format("{} submissions", report->submissions) : to_string(report.error());
 }
 

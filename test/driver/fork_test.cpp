@@ -103,7 +103,7 @@ int use_all(Handles& h) {
   const run::Arguments items[] = {{.inputs = inputs}};
   if (wrong(is_poisoned(h.add.dispatch_batch(items, rows)))) return step;
   const run::SequenceItem sequence[] = {{.pipeline = h.add, .arguments = {.inputs = inputs}}};
-  if (wrong(is_poisoned(h.device.run_sequence(sequence, 1, {}, nullptr)))) return step;
+  if (wrong(is_poisoned(h.device.run_sequence(sequence, 1)))) return step;
   if (wrong(is_poisoned(h.device.compile(programs().scale)))) return step;
   if (wrong(is_poisoned(h.device.compile(programs().scale->program)))) return step;
   if (wrong(is_poisoned(h.device.prewarm(programs().scale)))) return step;

@@ -298,7 +298,7 @@ Result<Bytes> sequence(World& w, const DispatchConfig& config) {
       {split, {.inputs = split_inputs, .outputs = split_outputs}, config}};
   const run::ReadRange ranges[] = {{&c, 0, 32}, {&e, 4, 8}};
   std::vector<Bytes> results;
-  TRY(w.device.run_sequence(items, 3, ranges, &results));
+  TRY(w.device.run_sequence({.repeated = items, .repeats = 3, .ranges = ranges}, &results));
   return joined(results);
 }
 Result<Bytes> sequence_deferred(World& w) {

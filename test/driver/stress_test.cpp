@@ -184,7 +184,7 @@ class Worker {
     if (!r) return false;
     const run::SequenceItem items[] = {{pipeline, {.inputs = r->inputs, .outputs = r->outputs}}};
     std::vector<Bytes> results;
-    if (auto ok = device_->run_sequence(items, 1, r->ranges, &results); !ok)
+    if (auto ok = device_->run_sequence({.repeated = items, .ranges = r->ranges}, &results); !ok)
       return fail(ok.error());
     return same(c, results);
   }

@@ -40,6 +40,8 @@ struct NullOptions {
   bool record = true;
   // Stands for the kernels. Runs without locks, maybe on several threads at once.
   std::function<Result<void>(const NullLaunch&)> on_launch = {};
+  // Hears of every submission before its work, so that a test knows what the driver wants measured.
+  std::function<void(const device::Submission&)> on_submit = {};
   // What each launch is said to have taken, or a function of its number instead.
   device::Timings times = {};
   std::function<device::Timings(uint64_t)> times_of = {};

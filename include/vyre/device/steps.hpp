@@ -134,11 +134,19 @@ struct Ticket {
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 
+// What a submission measures, each with what those before it do. Device time costs nothing on some
+// devices, which then always report it.
+enum class Measure : uint8_t {
+  Nothing,
+  Launches,  // Timings::device_ns, on devices that can
+  Steps,     // Completion::steps
+};
+
 struct Submission {
   std::span<const Step> steps = {};
   uint32_t queue = 0;  // work of one queue runs in order
   std::span<const Ticket> after = {};
-  bool timing = false;   // Completion::steps is wanted
+  Measure measure = Measure::Nothing;
   bool checked = false;  // accesses out of bounds stop their lane
   // Not 0: submissions with equal keys have equal steps, but for where the host's bytes of
   // transfers are and what they hold. A device may keep what it made of them.
@@ -148,6 +156,9 @@ struct Submission {
   const std::atomic<bool>* cancel = nullptr;  // likewise, once it is set
   // Where the backend writes which step failed, if it knows; valid until the ticket is waited for.
   uint32_t* failed_step = nullptr;
+  // Empty, or by step and likewise valid: the backend adds the launches of a Launch that ran, and
+  // the passes of a Repeat that began. Work that fails may be counted as far as it was handed over.
+  std::span<uint64_t> counts = {};
 };
 
 // What a device measured; nothing where it cannot.
@@ -157,6 +168,11 @@ struct Timings {
   std::optional<uint64_t> wait_ns{};
   friend bool operator==(const Timings&, const Timings&) = default;
 };
+
+// A launch of this grid runs.
+constexpr bool runs(const Axes& grid) {
+  return grid[0] != 0 && grid[1] != 0 && grid[2] != 0;
+}
 
 // When a step ran, on the steady clock of the host.
 struct StepTime {

@@ -43,6 +43,7 @@ struct Segment : SegmentLaunch {
   // barriers, and takes them out of subgroup operations.
   ir::LocalId live;
   std::vector<std::string> regions;        // of its statements, in source order
+  std::vector<std::string> enclosing;      // those that all of its statements are in
   std::vector<LiveAcross> live_across;     // in source order
   uint32_t first_line = 0, last_line = 0;  // of its statements in the source; 0: unknown
   Position barrier;                        // what ends it, if that has a position

@@ -27,6 +27,11 @@ std::string_view name_of(Choice choice);
 enum class Cooperative : uint8_t { Auto, Require };
 std::string_view name_of(Cooperative cooperative);
 
+// What a dispatch measures, each with what those before it do: the device's time of the whole, that
+// of each segment, and that of regions and fixpoints. It costs, so it is asked for.
+enum class Timing : uint8_t { None, Dispatch, Segments, Regions };
+std::string_view name_of(Timing timing);
+
 // The grid is in a buffer: three u32, read when the dispatch starts.
 struct GridFrom {
   const device::Buffer* buffer = nullptr;
@@ -55,6 +60,7 @@ using ProgressFunction = std::function<void(uint64_t done, uint64_t of)>;
   X(Cooperative,                             cooperative)                                             \
   X(bool,                                    checked)             /* out of bounds is an error */     \
   X(bool,                                    untrusted)           /* limits for a hostile program */  \
+  X(Timing,                                  timing)              /* what is measured */              \
   X(std::shared_ptr<const TrapHandler>,      trap_handler)                                            \
   X(uint32_t,                                queue)                                                   \
   X(device::Communicator*,                   communicator)        /* the ranks of a job */            \
@@ -74,7 +80,7 @@ struct DispatchConfig {
 DispatchConfig merge(const DispatchConfig& base, const DispatchConfig& over);
 
 // InvalidArgument: fixpoint_iterations 0, grid and grid_from together, an offset that is not a
-// multiple of 4, a queue that is not there.
+// multiple of 4, a queue or a timing that is not there.
 inline constexpr uint32_t kQueues = 64;
 Result<void> check_config(const DispatchConfig& config);
 

@@ -35,6 +35,7 @@
 #include "vyre/pipeline/manifest.hpp"
 #include "vyre/plan/bindings.hpp"
 #include "vyre/plan/plan.hpp"
+#include "vyre/run/breakdown.hpp"
 #include "vyre/run/config.hpp"
 #include "vyre/run/outputs.hpp"
 
@@ -90,6 +91,7 @@ struct Report {
   std::vector<TrapReport> resumed;
   uint64_t wall_ns = 0;
   device::Timings timings;  // of all launches; absent as soon as one is
+  Breakdown breakdown;      // where they went, as far as `timing` of the config asks for it
   CacheHit cache_hit = CacheHit::Unknown;
 };
 
@@ -193,11 +195,26 @@ struct SequenceItem {
   Arguments arguments;
   DispatchConfig config{};
 };
+// The prefix once, the repeated items so often, the suffix once; then the ranges are read.
+struct Sequence {
+  std::span<const SequenceItem> prefix = {};
+  std::span<const SequenceItem> repeated = {};
+  uint32_t repeats = 1;
+  std::span<const SequenceItem> suffix = {};
+  std::span<const ReadRange> ranges = {};
+};
+// Of all dispatches of an item.
+struct SequenceItemReport {
+  uint64_t dispatches = 0;
+  uint64_t launches = 0;
+  Breakdown breakdown;  // as far as `timing` of its config asks for it
+};
 struct SequenceReport {
   uint64_t launches = 0;
   uint64_t submissions = 0;  // 1: without a single return to the host
   uint64_t wall_ns = 0;
   device::Timings timings;
+  std::vector<SequenceItemReport> items;  // prefix, repeated, suffix
 };
 
 struct DeviceOptions {
@@ -262,11 +279,13 @@ class Device {
   Result<void> fill(const Buffer& buffer, std::byte value) const;
   Result<void> copy(const Buffer& from, const Buffer& to) const;  // the length of `from`
 
-  // Runs the items in order, all of them `repeats` times, then reads the ranges. Where no item
-  // needs the host to decide and all are in one queue, the whole is one submission.
-  Result<SequenceReport> run_sequence(std::span<const SequenceItem> items, uint32_t repeats,
-                                      std::span<const ReadRange> ranges,
-                                      std::vector<std::vector<std::byte>>* results) const;
+  // Where no item needs the host to decide and all are in one queue, all items are one submission.
+  // Telemetry is that of as many single dispatches. Each range has a slot in `results`, which is
+  // kept where its capacity suffices, as those of Pipeline::dispatch_into are; without `results`
+  // nothing is read. After an error slots may have changed.
+  Result<SequenceReport> run_sequence(const Sequence& sequence, Outputs* results = nullptr) const;
+  // No prefix, no suffix, nothing read.
+  Result<SequenceReport> run_sequence(std::span<const SequenceItem> items, uint32_t repeats) const;
 
   // ---- life
   Result<void> prepare() const;  // whether the device answers at all

@@ -121,7 +121,8 @@ TEST_F(CpuTest, FloatingPointIsSetAndRestored) {
 TEST_F(CpuTest, TimesAndProgress) {
   open();
   bind({Words(200'000)});
-  const auto done = run({launch(kCount, 100, 1), Fill{buffers_[0].whole()}}, {.timing = true});
+  const auto done =
+      run({launch(kCount, 100, 1), Fill{buffers_[0].whole()}}, {.measure = Measure::Steps});
   ASSERT_TRUE(done);
   EXPECT_GT(done->timings.device_ns.value_or(0), 0u);
   EXPECT_EQ(done->launches, 1u);

@@ -102,7 +102,8 @@ class CudaFaults : public CudaTest {
         to_device(large->whole(), big.data()),
         to_host(large->whole(), big.data()),
         to_host(buffers[1].whole(), host.data())};
-    const auto first = device.submit({.steps = steps, .timing = true, .checked = true});
+    const auto first =
+        device.submit({.steps = steps, .measure = device::Measure::Steps, .checked = true});
     if (!first) return std::unexpected(first.error());
     const auto second = device.submit({.steps = steps, .queue = 1, .after = {&*first, 1}});
     const auto first_done = wait(device, *first);

@@ -174,11 +174,43 @@ TEST_F(CudaGraph, WhatNeedsTheHostIsNone) {
   for (size_t i = 0; i < lists.size(); ++i)
     for (int round = 0; round < 3; ++round) EXPECT_TRUE(replay(lists[i], 100 + i)) << "list " << i;
   for (int round = 0; round < 3; ++round) {
-    EXPECT_TRUE(replay({launch(kOne)}, 200, {.timing = true}));
+    EXPECT_TRUE(replay({launch(kOne)}, 200, {.measure = Measure::Launches}));
     EXPECT_TRUE(replay({launch(kOne)}, 201, {.checked = true}));
   }
   EXPECT_EQ(calls("cuStreamBeginCapture_v2"), 0u);
   EXPECT_EQ(launched_graphs(), 0u);
+}
+
+// D-RES.7: launches are counted by step, whether they go to a stream or are in a graph.
+TEST_F(CudaGraph, CountsLaunchesByStep) {
+  open();
+  bind({{1, 0, 0}});
+  count_up();
+  const auto counted = [&](const std::vector<Step>& steps, uint64_t key) {
+    std::vector<uint64_t> counts(steps.size());
+    const auto done = replay(steps, key, {.counts = counts});
+    EXPECT_TRUE(done);
+    uint64_t launches = 0;
+    for (size_t i = 0; i < steps.size(); ++i)
+      if (std::holds_alternative<Launch>(steps[i])) launches += counts[i];
+    if (done) {
+      EXPECT_EQ(done->launches, launches);
+    }
+    return counts;
+  };
+  const std::vector<Step> plain = {launch(kOne), launch(kOne, {0, 1, 1}), launch(kOne)};
+  for (int round = 0; round < 3; ++round)
+    EXPECT_THAT(counted(plain, 7), ElementsAre(1u, 0u, 1u)) << round;
+  EXPECT_GT(launched_graphs(), 0u);
+  const uint64_t graphs = launched_graphs();
+  const std::vector<Step> loop = {launch(kOne), Repeat{.body_steps = 2, .most = 200}, launch(kOne),
+                                  launch(kOne, {1, 0, 1}), launch(kOne)};
+  EXPECT_THAT(counted(loop, 0), ElementsAre(1u, 200u, 200u, 0u, 1u));
+  EXPECT_GT(launched_graphs(), graphs) << "passes are a graph";
+  const std::vector<Step> nested = {Repeat{.body_steps = 2, .most = 3},
+                                    Repeat{.body_steps = 1, .most = 4, .until_zero = word(1)},
+                                    launch(kOne)};
+  EXPECT_THAT(counted(nested, 0), ElementsAre(3u, 12u, 12u));
 }
 
 // What fails in a capture fails again where it can be told.

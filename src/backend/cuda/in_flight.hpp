@@ -86,7 +86,7 @@ struct InFlightSubmission {
   device::Deadline deadline = device::kNoDeadline;
   const std::atomic<bool>* cancel = nullptr;
   uint32_t* failed_step = nullptr;
-  bool timing = false;
+  device::Measure measure = device::Measure::Nothing;
   bool checked = false;
   bool cooperative = false;  // a launch counts blocks in its control
   bool submitted = false;    // `done` is recorded behind the last step

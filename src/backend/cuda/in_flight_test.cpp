@@ -329,7 +329,7 @@ TEST_F(CudaInFlight, TimesAreMeasuredWhereTheyAreWanted) {
   };
   for (int round = 0; round < 2; ++round) {
     const uint64_t begin = now();
-    const auto done = run(steps, {.timing = true});
+    const auto done = run(steps, {.measure = Measure::Steps});
     const uint64_t end = now();
     ASSERT_TRUE(done);
     ASSERT_EQ(done->steps.size(), 3u);
@@ -350,6 +350,36 @@ TEST_F(CudaInFlight, TimesAreMeasuredWhereTheyAreWanted) {
   EXPECT_FALSE(plain->timings.device_ns);
   EXPECT_TRUE(plain->timings.enqueue_ns && plain->timings.wait_ns);
   EXPECT_TRUE(plain->steps.empty());
+}
+
+// D-RES.6: only launches are timed where only these are wanted, and a loop that the host leads
+// needs no more timers the longer it is.
+TEST_F(CudaInFlight, TimersAreUsedAgainInLoops) {
+  open();
+  bind({{1, 0}});
+  fake_cuda().on_kernel("vyre_entry_0", [](const cuda::FakeLaunch&) {
+    std::this_thread::sleep_for(100us);
+    return 0;
+  });
+  const std::vector<Step> steps = {SetWord{.to = word(0), .value = 2},
+                                   Repeat{.body_steps = 1, .most = 40, .until_zero = word(1)},
+                                   launch(kOne)};
+  EXPECT_EQ(run(steps)->launches, 40u);
+  const uint64_t events = fake_cuda().live().events;
+  const auto launches = run(steps, {.measure = Measure::Launches});
+  ASSERT_TRUE(launches);
+  EXPECT_GE(launches->timings.device_ns.value_or(0), 40 * 90'000u);
+  EXPECT_TRUE(launches->steps.empty());
+  EXPECT_LE(fake_cuda().live().events, events + 3);
+  const auto all = run(steps, {.measure = Measure::Steps});
+  ASSERT_TRUE(all);
+  ASSERT_EQ(all->steps.size(), 41u);
+  uint64_t sum = 0;
+  for (size_t i = 1; i < all->steps.size(); ++i) {
+    EXPECT_EQ(all->steps[i].step, 2u);
+    sum += all->steps[i].end_ns - all->steps[i].begin_ns;
+  }
+  EXPECT_EQ(sum, all->timings.device_ns);
 }
 
 // ---- a lost device

@@ -77,6 +77,7 @@ Result<std::optional<uint32_t>> Run::word(const Word& word) {
   std::memcpy(&value, *at, 4);
   // All launches so far are over.
   context_.submissions.recycle(in_flight_);
+  VYRE_TRY(context_.resources.take_times(in_flight_));
   return value;
 }
 
@@ -117,8 +118,10 @@ Result<bool> Run::repeat(const Repeat& x, uint32_t at) {
   uint64_t done = 0;
   bool converged = false;
   while (done < most && !converged) {
-    if (auto more = passes(loop, x.until_zero ? 1 : most - done, done); !more || !*more)
-      return more;
+    const uint64_t before = done;
+    auto more = passes(loop, x.until_zero ? 1 : most - done, done);
+    if (!submission_.counts.empty()) submission_.counts[at] += done - before;
+    if (!more || !*more) return more;
     in_flight_.step = at;
     if (x.until_zero) {
       auto value = word(*x.until_zero);
@@ -153,9 +156,10 @@ Result<bool> Run::choose(const Branch& x, uint32_t at) {
 
 Result<bool> Run::step(const Step& step) {
   if (auto room = make_room(); !room || !*room) return room;
-  const bool timing = in_flight_.timing;
-  InFlightSubmission::StepEvents events{.step = in_flight_.step,
-                                        .launch = std::holds_alternative<Launch>(step)};
+  const bool is_launch = std::holds_alternative<Launch>(step);
+  const bool timing = in_flight_.measure == Measure::Steps ||
+                      (in_flight_.measure == Measure::Launches && is_launch);
+  InFlightSubmission::StepEvents events{.step = in_flight_.step, .launch = is_launch};
   if (timing) {
     // What the stream waits for is no part of the step.
     if (auto ok = context_.resources.await_cleared(in_flight_, stream_); !ok) return pass_on(ok);
@@ -342,7 +346,7 @@ Result<bool> Run::launch(const Launch& x) {
     if (*at == nullptr) return false;
     std::memcpy(grid.data(), *at, sizeof(grid));
   }
-  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return true;
+  if (!runs(grid)) return true;
   if (auto ok = check_limits(x, grid, gpu_.info); !ok) return pass_on(ok);
   InFlightSubmission::Launched launched{
       .step = in_flight_.step, .code = context_.code.find(x.pipeline), .entry = x.entry};
@@ -365,7 +369,11 @@ Result<bool> Run::launch(const Launch& x) {
   if (auto ok = check_residency(all, grid, kernel.resident_groups, gpu_.info); !ok)
     return pass_on(ok);
   auto started = start(kernel, launched, x, grid);
-  if (started && *started) ++in_flight_.completion.launches;
+  if (started && *started) {
+    ++in_flight_.completion.launches;
+    // What is captured has not run.
+    if (!sink_.of_graph() && !submission_.counts.empty()) ++submission_.counts[in_flight_.step];
+  }
   return started;
 }
 

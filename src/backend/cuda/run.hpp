@@ -111,6 +111,7 @@ class Run {
   Result<bool> flush_copies();
   bool mark_end(InFlightSubmission::Replay& replay);
   Result<bool> replay();
+  void count_launches(Range range, uint64_t passes);
   void capture_loop(Loop& loop);
   Graph capture(bool patched, const std::function<bool()>& issue);
   Result<bool> step(const device::Step& step);

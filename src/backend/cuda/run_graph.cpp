@@ -27,7 +27,9 @@ constexpr uint32_t kCaptureSteps = 16;  // that could have been given to a strea
 }  // namespace
 
 bool Run::can_capture(Range range, bool transfers) const {
-  if (in_flight_.timing || submission_.checked || range.size() > kMostGraphSteps) return false;
+  if (in_flight_.measure != Measure::Nothing || submission_.checked ||
+      range.size() > kMostGraphSteps)
+    return false;
   uint64_t staged = 0;
   uint64_t launches = 0;
   bool may_stop = false;
@@ -206,7 +208,17 @@ Result<bool> Run::replay() {
   VYRE_TRY(replay.graph.launch(stream_));
   in_flight_.step = in_flight_.steps - 1;
   in_flight_.completion.launches = replay.launches;
+  count_launches({.first = 0, .last = in_flight_.steps}, 1);
   return true;
+}
+
+// Of steps that ran as a graph, in which every launch stands once for each pass.
+void Run::count_launches(Range range, uint64_t passes) {
+  if (submission_.counts.empty()) return;
+  for (uint32_t i = range.first; i < range.last; ++i)
+    if (const auto* launch = std::get_if<Launch>(&submission_.steps[i]);
+        launch != nullptr && runs(launch->grid))
+      submission_.counts[i] += passes;
 }
 
 // ---- loops
@@ -227,6 +239,7 @@ Result<bool> Run::passes(Loop& loop, uint64_t left, uint64_t& done) {
   if (auto room = make_room(); !room || !*room) return room;
   VYRE_TRY(in_flight_.graphs[loop.graph].launch(stream_));
   in_flight_.completion.launches += loop.launches;
+  for (const Range& part : loop.parts) count_launches(part, loop.passes);
   done += loop.passes;
   return true;
 }

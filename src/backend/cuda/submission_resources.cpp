@@ -219,28 +219,27 @@ Result<void> SubmissionResources::start_clock(InFlightSubmission& in_flight) {
   return {};
 }
 
+// The driver counts milliseconds in floats, so durations are measured from the begin of their step
+// and not from the first timer, which may be long ago.
 Result<void> SubmissionResources::take_times(InFlightSubmission& in_flight) {
-  if (!in_flight.timing) return {};
-  uint64_t device_ns = 0;
+  if (in_flight.measure == Measure::Nothing) return {};
+  const auto elapsed = [&](EventHandle from, EventHandle to) -> Result<uint64_t> {
+    float ms = 0;
+    VYRE_TRY(gpu_.check(gpu_.driver.event_elapsed(&ms, from, to), "reading a timer"));
+    return static_cast<uint64_t>(std::max(static_cast<double>(ms), 0.0) * 1e6);
+  };
+  uint64_t device_ns = in_flight.completion.timings.device_ns.value_or(0);
   for (const InFlightSubmission::StepEvents& step : in_flight.times) {
-    float begin_ms = 0;
-    float end_ms = 0;
-    for (const auto& [to, event] : {std::pair{&begin_ms, step.begin}, {&end_ms, step.end}})
-      if (auto ok = gpu_.check(gpu_.driver.event_elapsed(to, in_flight.timers[0], event),
-                               "reading a timer");
-          !ok)
-        return ok;
-    const auto at = [&](float ms) {
-      return in_flight.base_ns +
-             static_cast<uint64_t>(std::max(static_cast<double>(ms), 0.0) * 1e6);
-    };
-    in_flight.completion.steps.push_back({.step = step.step,
-                                          .begin_ns = at(begin_ms),
-                                          .end_ns = std::max(at(end_ms), at(begin_ms))});
-    if (step.launch)
-      device_ns +=
-          in_flight.completion.steps.back().end_ns - in_flight.completion.steps.back().begin_ns;
+    VYRE_TRY_ASSIGN(const auto took, elapsed(step.begin, step.end));
+    if (step.launch) device_ns += took;
+    if (in_flight.measure != Measure::Steps) continue;
+    VYRE_TRY_ASSIGN(const auto since, elapsed(in_flight.timers[0], step.begin));
+    const uint64_t begin_ns = in_flight.base_ns + since;
+    in_flight.completion.steps.push_back(
+        {.step = step.step, .begin_ns = begin_ns, .end_ns = begin_ns + took});
   }
+  in_flight.times.clear();
+  in_flight.timers_used = 1;
   in_flight.completion.timings.device_ns = device_ns;
   return {};
 }

@@ -64,9 +64,10 @@ class SubmissionResources {
   // Pinned bytes that live as long as the submission; null: they do not fit.
   Result<std::byte*> stage(InFlightSubmission& in_flight, uint64_t bytes);
 
-  // A timer recorded now; only in submissions with timing.
+  // A timer recorded now; only in submissions that measure.
   Result<EventHandle> timer(InFlightSubmission& in_flight, StreamHandle stream);
   Result<void> start_clock(InFlightSubmission& in_flight);
+  // Of the steps since the last call, all of which are over; their timers are used again.
   Result<void> take_times(InFlightSubmission& in_flight);
 
   // Whether the stream of the submission, or its last step once that is recorded, still runs.

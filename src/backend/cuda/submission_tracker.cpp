@@ -58,7 +58,7 @@ InFlightSubmission* SubmissionTracker::find(Ticket ticket) {
 InFlightSubmission& SubmissionTracker::take(const Submission& submission) {
   bool comes_again = false;
   Likeness like;
-  if (submission.replay_key != 0 && !submission.timing && !submission.checked) {
+  if (submission.replay_key != 0 && submission.measure == Measure::Nothing && !submission.checked) {
     if (auto* const same = replays_.find(submission.replay_key); same != nullptr) return *same;
     like = likeness_of(submission);
     if (like.form != 0)
@@ -92,7 +92,7 @@ Result<InFlightSubmission*> SubmissionTracker::begin(const Submission& submissio
     in_flight->deadline = submission.deadline;
     in_flight->cancel = submission.cancel;
     in_flight->failed_step = submission.failed_step;
-    in_flight->timing = submission.timing;
+    in_flight->measure = submission.measure;
     in_flight->checked = submission.checked || (in_flight->replay && in_flight->replay->may_stop);
     in_flight->steps = static_cast<uint32_t>(submission.steps.size());
     in_flight->ticket = {next_ticket_++ << kSlotBits | in_flight->slot};
@@ -102,7 +102,7 @@ Result<InFlightSubmission*> SubmissionTracker::begin(const Submission& submissio
   auto ready = resources_.prepare(*in_flight);
   // Earlier launches, which did not check for stops, may have left some.
   if (ready && submission.checked) ready = resources_.clear_controls(*in_flight);
-  if (ready && in_flight->timing) ready = resources_.start_clock(*in_flight);
+  if (ready && in_flight->measure != Measure::Nothing) ready = resources_.start_clock(*in_flight);
   if (ready) return in_flight;
   retire(*in_flight, false);
   const std::scoped_lock lock(mutex_);
@@ -228,7 +228,8 @@ void SubmissionTracker::retire(InFlightSubmission& in_flight, bool reuse) {
   in_flight.cancel = nullptr;
   in_flight.failed_step = nullptr;
   in_flight.deadline = kNoDeadline;
-  in_flight.timing = in_flight.checked = in_flight.cooperative = in_flight.comes_again = false;
+  in_flight.measure = Measure::Nothing;
+  in_flight.checked = in_flight.cooperative = in_flight.comes_again = false;
   in_flight.end.store(InFlightSubmission::End::None, std::memory_order_relaxed);
   in_flight.stop_requested_at = InFlightSubmission::kNever;
   in_flight.step = in_flight.steps = 0;

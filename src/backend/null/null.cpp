@@ -341,6 +341,7 @@ Result<Backend::Loaded> NullBackend::do_load(const Artifact& artifact) {
 Result<Ticket> NullBackend::do_submit(const Submission& submission) {
   state_->write_down(CallKind::Submit, {}, submission.queue, submission.steps.size());
   VYRE_TRY(state_->call(CallKind::Submit));
+  if (state_->options.on_submit) state_->options.on_submit(submission);
   if (!info().capabilities.async_compute) return state_->finished.add(work(submission));
   auto later = std::make_unique<State::Later>(submission);
   const std::scoped_lock lock(state_->mutex);
