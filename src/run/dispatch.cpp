@@ -105,13 +105,14 @@ Result<void> Dispatch::shape() {
                            w.wanted.repeated);
     if (one_pass())
       w.layout.overwritten = check::overwritten(*p_.source.program, w.launch, w.given);
-    if (w.layout.total > w.arena.bytes() ||
+    if (w.layout.total > w.arena.bytes() || w.layout.alignment > w.arena.alignment() ||
         (w.arena.valid() && !w.arena.check_owner(*device_.backend))) {
       w.arena.free();
       const uint64_t granted = granted_memory_bytes();
       auto arena = device_.backend->allocate({.bytes = w.layout.total,
                                               .owner = p_.owner,
-                                              .contents = device::Contents::Uninitialised});
+                                              .contents = device::Contents::Uninitialised,
+                                              .alignment = w.layout.alignment});
       w.untouched_bytes = (granted_memory_bytes() - granted) * (device_.at_host() ? 2 : 1);
       if (!arena) {
         Error error = arena.error();

@@ -35,8 +35,8 @@ struct HiddenRow {
 };
 
 constexpr uint64_t kLine = 64;
-uint64_t round_up(uint64_t n) {
-  return (n + kLine - 1) / kLine * kLine;
+uint64_t round_up(uint64_t n, uint64_t to = kLine) {
+  return (n + to - 1) / to * to;
 }
 
 class KernelEmitter {
@@ -121,10 +121,11 @@ class KernelEmitter {
       m.address = invariant(ptr, args_, at + offsetof(KernelBinding, address));
       if (buffers[i].kind != BufferKind::Shared) {
         auto* const load = llvm::cast<llvm::LoadInst>(m.address);
+        const uint64_t alignment = std::max<uint64_t>(program_.buffers[i].align, 256);
         load->setMetadata(
             llvm::LLVMContext::MD_align,
             llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(
-                                            llvm::ConstantInt::get(b_.getInt64Ty(), 256))));
+                                            llvm::ConstantInt::get(b_.getInt64Ty(), alignment))));
       }
       m.length = invariant(b_.getInt32Ty(), args_, at + offsetof(KernelBinding, length));
       m.invariant = is_read_only(buffers[i].kind);
@@ -185,9 +186,9 @@ class KernelEmitter {
   // ---- scratch: shared memory and what lives across workgroup barriers
 
   void lay_out_scratch() {
-    const auto take = [&](uint64_t bytes) {
-      const uint64_t at = scratch_bytes_;
-      scratch_bytes_ += round_up(bytes);
+    const auto take = [&](uint64_t bytes, uint64_t alignment = kLine) {
+      const uint64_t at = round_up(scratch_bytes_, alignment);
+      scratch_bytes_ = at + round_up(bytes);
       return at;
     };
     const auto& buffers = program_.program.buffers;
@@ -196,7 +197,7 @@ class KernelEmitter {
     for (uint32_t i = 0; i < buffers.size(); ++i) {
       if (buffers[i].kind != BufferKind::Shared) continue;
       MemoryRef& m = memories_[i];
-      shared_at_[i] = take(shared_bytes(i));
+      shared_at_[i] = take(shared_bytes(i), std::max<uint64_t>(program_.buffers[i].align, kLine));
       m.address = address(scratch_, shared_at_[i]);
       m.length = b_.getInt32(*program_.buffers[i].constant_count);
       m.own = true;

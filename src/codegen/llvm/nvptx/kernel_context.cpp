@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/llvm/nvptx/kernel_context.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include <llvm/IR/InlineAsm.h>
@@ -123,7 +124,7 @@ llvm::Value* KernelContext::bound_address(uint32_t buffer) {
       sizeof(GpuArgs) + buffer * sizeof(KernelBinding) + offsetof(KernelBinding, address)));
   address->setMetadata(
       llvm::LLVMContext::MD_align,
-      llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(builder.getInt64(256))));
+      llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(builder.getInt64(alignment))));
   return address;
 }
 
@@ -136,6 +137,7 @@ void KernelContext::fence() {
 }
 
 // Where lanes end on their own, the others of their warp may be here while these are still on
+  const uint64_t alignment = std::max<uint64_t>(program.buffers[buffer].align, 256);
 // their way out: bar.sync, which is barrier.sync.aligned, has to be met by a warp as a whole. With
 // barriers of the grid inside, lanes only end all at once.
 void KernelContext::workgroup_barrier() {

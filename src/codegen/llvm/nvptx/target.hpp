@@ -41,7 +41,15 @@ struct ThreadShape {
 ThreadShape thread_shape(const check::CheckedProgram& program, bool checked);
 
 // Dynamic shared memory of a block, as device/gpu_kernel.hpp lays it out.
-uint64_t block_shared_bytes(const check::CheckedProgram& program);
+struct SharedLayout {
+  std::vector<uint64_t> at;  // by buffer; 0: not shared
+  uint64_t bytes = 0;
+  uint64_t alignment = 0;  // of the start
+};
+SharedLayout shared_layout(const check::CheckedProgram& program);
+inline uint64_t block_shared_bytes(const check::CheckedProgram& program) {
+  return shared_layout(program).bytes;
+}
 
 // Whether the segment can be launched as one kernel. Inactive lanes that only execute uniform code
 // up to barriers (Segment::live) are still threads of their warp but do not execute operations of
