@@ -175,7 +175,9 @@ class KernelEmitter {
     }
     phase.divergence.emplace(*phase.program, phase.shape,
                              Divergence::Options{.accesses_end = target_.checked});
-    phase.merges = phases_.cut() == nullptr && !phase.shape.packed && may_merge(*phase.program);
+    // Workgroups lie side by side along x.
+    phase.merges = phases_.cut() == nullptr && !phase.shape.packed && phase.shape.axis == 0 &&
+                   may_merge(*phase.program);
     const Cost cost = estimated_cost(*phase.program, phase.shape.lanes);
     phase.cost = cost.lane;
     cost_guessed_ = cost_guessed_ || cost.guessed;
@@ -631,7 +633,15 @@ class KernelEmitter {
               return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax,
                                               b_.CreateLShr(left, weight_bits), b_.getInt32(1));
             },
-        .streams = [&](BufferId id) { return streams(id); },
+        .streams = [&](BufferId id) -> llvm::Value* {
+          switch (phase.program->program[id].locality) {
+            case Locality::Streaming: return b_.getTrue();
+            case Locality::Temporal: return nullptr;
+            case Locality::None:
+            case Locality::Random: break;
+          }
+          return streams(id);
+        },
         .block_done = block_done,
     };
     emit_blocks(b_, kernel, *phase.program, *phase.divergence,
@@ -643,9 +653,20 @@ class KernelEmitter {
                  .jumps_over_accesses = phase.shape.lanes == 1,
                  .splits_loops = target_.effort == Effort::Full,
                  .shared_lines = true,
+                 .fences_releases = streams_on_request(),
+                 .approximations = kHostApproximations,
+                 .ulp_budget = target_.ulp_budget,
                  .serialised = phase.serialised.empty() ? nullptr : &phase.serialised,
                  .size = sizes_.empty() ? nullptr : &sizes_[index]},
                 wx, run, phase.needed.one);
+  }
+
+  // Stores past the caches may be seen late, which a release must not be. Where nobody requested
+  // them, no other lane of the launch reads what they write (BufferUse::stored_once).
+  [[nodiscard]] bool streams_on_request() const {
+    return std::ranges::any_of(program_.program.buffers, [](const Buffer& b) {
+      return b.locality == Locality::Streaming && !is_read_only(b.kind);
+    });
   }
 
   // What is too large for the caches and will not be read again in this dispatch may be

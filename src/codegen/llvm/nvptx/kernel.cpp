@@ -9,6 +9,7 @@
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/body/lane_cost.hpp"
+#include "codegen/llvm/streaming.hpp"
 #include "ir/properties.hpp"
 
 namespace vyre::codegen {
@@ -228,7 +229,12 @@ void NvptxKernel::give_scopes() {
   llvm::MDBuilder md(context_);
   llvm::MDNode* const domain = md.createAnonymousAliasScopeDomain();
   std::vector<llvm::Metadata*> scopes(k_.memories.size());
-  for (llvm::Metadata*& scope : scopes) scope = md.createAnonymousAliasScope(domain);
+  for (size_t i = 0; i < scopes.size(); ++i) {
+    const Buffer& buffer = k_.program.program.buffers[i];
+    const bool streams =
+        buffer.locality == Locality::Streaming && buffer.kind != BufferKind::Shared;
+    scopes[i] = md.createAnonymousAliasScope(domain, streams ? kStreamingScope : "");
+  }
   for (size_t i = 0; i < k_.memories.size(); ++i) {
     k_.memories[i].scope = llvm::MDNode::get(context_, {scopes[i]});
     std::vector<llvm::Metadata*> others = scopes;

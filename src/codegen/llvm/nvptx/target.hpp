@@ -23,8 +23,10 @@ inline constexpr std::string_view kDefaultPtxArchitecture = "sm_90";
 struct NvptxTarget {
   std::string_view architecture = kDefaultPtxArchitecture;
   bool checked = false;
+  uint32_t ulp_budget = 0;
   std::optional<std::byte> poison = {};  // what shared memory holds that need not be cleared
   CodeBudget budget = {};
+  bool cheap = false;  // Target::cheap
 };
 enum class NvptxListing : uint8_t { Ptx, Llvm };
 
@@ -38,7 +40,8 @@ struct ThreadShape {
   uint32_t lanes = 1;
   uint32_t threads = 1;
 };
-ThreadShape thread_shape(const check::CheckedProgram& program, bool checked);
+// `one_lane`: for cheap code, and in checked mode.
+ThreadShape thread_shape(const check::CheckedProgram& program, bool checked, bool one_lane = false);
 
 // Dynamic shared memory of a block, as device/gpu_kernel.hpp lays it out.
 struct SharedLayout {

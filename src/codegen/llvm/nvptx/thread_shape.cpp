@@ -84,10 +84,10 @@ class Coarsening {
 
 }  // namespace
 
-ThreadShape thread_shape(const check::CheckedProgram& program, bool checked) {
+ThreadShape thread_shape(const check::CheckedProgram& program, bool checked, bool one_lane) {
   const auto& size = program.workgroup;
   ThreadShape one{.lanes = 1, .threads = size[0] * size[1] * size[2]};
-  if (checked || size[1] != 1 || size[2] != 1 || !may_merge(program)) return one;
+  if (checked || one_lane || size[1] != 1 || size[2] != 1 || !may_merge(program)) return one;
   const ThreadUse use = thread_use(program, checked);
   if (use.waits || use.subgroups || use.copies) return one;
   // Several versions of much code are too much, as lanes of vectors are on a processor.
