@@ -39,7 +39,7 @@ inline constexpr std::array kHostApproximations = {
 // Of a GPU. The bounds of instructions are those of NVIDIA's PTX ISA 9.1, which gives them for the
 // full range of inputs and with subnormal numbers; no other instruction has a bound in ULP. A
 // strict result is less than one ULP from the exact value, and below a power of two ULPs are half
-// as large: the sum, rounded up. `vyre_verify_maths --device cuda` compares every argument on a
+// as large: the sum, rounded up. `vyre_gpu_soak --only approximations` compares every argument on a
 // GPU.
 //   rcp.approx.f32    1 ULP                              1 x 2 below a power of two
 //   rsqrt.approx.f32  2^-22.9 of the value: 2.15 ULP     2.15 + 0.5

@@ -236,6 +236,16 @@ TEST(Locality, StreamingStoresGoPastTheCaches) {
   EXPECT_THAT(assembly_of(kept, "x86-64-v3", once), Not(HasSubstr("vmovnt")));
 }
 
+// What a workgroup shares is read by all of it, soon.
+TEST(Locality, SharedMemoryStaysInTheCaches) {
+  const std::string listing = ir_of(
+      "program p {\n  workgroup 256;\n  in x : f32[];\n  inout y : f32[];\n"
+      "  shared s : f32[256] @locality(streaming);\n  s[lid.x] = x[gid.x];\n  barrier workgroup;\n"
+      "  y[gid.x] = s[255 - lid.x];\n  if lid.x == 0 { atomic_store(y[0], 1.0, release); }\n}\n");
+  EXPECT_THAT(listing, Not(HasSubstr("!nontemporal")));
+  EXPECT_THAT(listing, Not(HasSubstr("sfence")));
+}
+
 TEST(Locality, AReleaseIsBehindStreamingStores) {
   const std::string fenced = ir_of(with_hint("@locality(streaming)"));
   const std::regex fence(R"(call void @llvm\.x86\.sse\.sfence)");

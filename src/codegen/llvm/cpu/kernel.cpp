@@ -634,6 +634,8 @@ class KernelEmitter {
                                               b_.CreateLShr(left, weight_bits), b_.getInt32(1));
             },
         .streams = [&](BufferId id) -> llvm::Value* {
+          // What a workgroup has for itself is small, and read soon.
+          if (memories[id.index()].own) return nullptr;
           switch (phase.program->program[id].locality) {
             case Locality::Streaming: return b_.getTrue();
             case Locality::Temporal: return nullptr;
@@ -665,7 +667,8 @@ class KernelEmitter {
   // them, no other lane of the launch reads what they write (BufferUse::stored_once).
   [[nodiscard]] bool streams_on_request() const {
     return std::ranges::any_of(program_.program.buffers, [](const Buffer& b) {
-      return b.locality == Locality::Streaming && !is_read_only(b.kind);
+      return b.locality == Locality::Streaming && !is_read_only(b.kind) &&
+             b.kind != BufferKind::Shared;
     });
   }
 
