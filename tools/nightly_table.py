@@ -304,6 +304,19 @@ def fresh(code, text):
     return {"result": "ok" if code == 0 and rows else "failed", "note": note or f"exit code {code}"}
 
 
+MATHS = ("exp", "exp2", "log", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow",
+         "rsqrt", "recip", "approximate sin", "approximate cos", "approximate rsqrt", "approximate recip")
+
+
+def maths(millionth):
+    """All arguments at scale 1, every tenth at 0.1; `pow` has samples. Ends with 1 beyond a bound."""
+    stride = max(1, 1_000_000 // millionth)
+    return [Chunk(f"maths.{name.replace(' ', '-')}",
+                  [f"{BIN}/vyre_verify_maths", "--stride", str(stride), "--pairs", str((1 << 32) // stride), name],
+                  says(r"^\| `[a-z0-9 ]+` \| (\d+) \|"), 8 / stride, builds=[("dev", "vyre_verify_maths")])
+            for name in MATHS]
+
+
 def gates(root, scale):
     """Named rows: the machine, the sanitizers over everything, coverage, mutants, the pool."""
     n = lambda number: scaled(number, scale)  # noqa: E731
@@ -331,6 +344,8 @@ def gates(root, scale):
         Row("pool-model", "the worker pool's protocol under every interleaving", "all",
             [tests("pool-model", "vyre_backend_cpu_test", "PoolProtocol*", 10, {"VYRE_MODEL": "full"},
                    folder="src/backend/cpu")], "searches"),
+        Row("maths", "every f32 argument of the maths functions and of their approximations", "2^32 each",
+            maths(n(1_000_000)), "arguments"),
         Row("printed-c", "printed C, compiled by cc: bit-equal to the interpreter", f"all cases + {n(2_000):,} programs",
             [tests("printed-c", "vyre_conformance_tests", "c.*", 30, {"VYRE_CONFORMANCE_ALL": "1"},
                    folder="test/conformance")]

@@ -22,6 +22,13 @@ Result<Format> choose_format(const device::FormatSet& formats, std::string_view 
                   device, to_string(formats)));
 }
 
+CodeChoices code_choices(Format format, const check::CheckedProgram& program, uint32_t ulp_budget) {
+  const TargetDescriptor* const target = find_target(format);
+  if (target == nullptr) return {};
+  return {.ulps = ulps_of(target->approximations, program, ulp_budget),
+          .has_cheap_code = target->has_cheap_code};
+}
+
 bool is_interpreted(Format format) {
   const TargetDescriptor* const target = find_target(format);
   return target != nullptr && target->is_interpreted;

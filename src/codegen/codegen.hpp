@@ -14,6 +14,14 @@ namespace vyre::codegen {
 // The format made for a device that takes these, best first.
 Result<device::Format> choose_format(const device::FormatSet& formats, std::string_view device);
 
+// What the code of a program could be made in another way for.
+struct CodeChoices {
+  uint32_t ulps = 0;  // the least budget that permits the approximations used under a given one
+  bool has_cheap_code = false;
+};
+CodeChoices code_choices(device::Format format, const check::CheckedProgram& program,
+                         uint32_t ulp_budget);
+
 // The device of this format runs the programs of the plan themselves: programs_of().
 bool is_interpreted(device::Format format);
 

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/approximations.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/device/artifact.hpp"
 #include "vyre/plan/plan.hpp"
@@ -33,6 +34,8 @@ struct Target {
   bool checked = false;  // accesses out of bounds stop a lane
   // BackendInfo::architecture. For Ptx: "sm_80"; for Object one of device/kernel.hpp, or nothing.
   std::string architecture = {};
+  uint32_t ulp_budget = 0;  // of maths functions (approximations.hpp); 0: strict
+  bool cheap = false;       // code that is made quickly and runs slower, if the target has it
   // For tests: what memory inside of kernels holds that need not be cleared.
   std::optional<std::byte> poison = {};
 };
@@ -55,6 +58,9 @@ struct TargetDescriptor {
   // What a device of this format loads. Comes after can_emit(), as the listings do.
   Printer emit = nullptr;
   std::span<const Listing> listings = {};
+  // Of maths functions, for programs whose caller allows an error.
+  std::span<const Approximation> approximations = {};
+  bool has_cheap_code = false;  // Target::cheap makes a difference
   // What to do instead, to people who ask for another listing: "ask for llvm or asm".
   std::string_view other_listing = {};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vyre/device/backend.hpp"
 
+#include <bit>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -112,6 +113,14 @@ Result<Buffer> Backend::allocate(const Allocation& wanted) {
         fmt::format("a buffer of {} bytes is larger than device `{}` allows ({} bytes). Fix: use "
                     "smaller buffers",
                     wanted.bytes, info_.id, most)));
+  if (!std::has_single_bit(wanted.alignment) || wanted.alignment < kLeastAlignment ||
+      wanted.alignment > kMostAlignment ||
+      (wanted.kind != Memory::Device && wanted.alignment != kLeastAlignment))
+    return std::unexpected(error(
+        ErrorCode::InvalidArgument,
+        fmt::format("a buffer is requested at a multiple of {} bytes. Fix: use a power of two "
+                    "from {} to {}, and the least one for memory of the host",
+                    wanted.alignment, kLeastAlignment, kMostAlignment)));
   auto made = do_allocate(wanted);
   if (!made) {
     note_loss(made.error());

@@ -59,7 +59,7 @@ inline constexpr uint32_t kGpuCounterWords =
     (offsetof(GpuControl, odd) - offsetof(GpuControl, even)) / 4 + 2;
 
 // Shared memory of a block: words of the code's own, then the shared buffers of the program in
-// their order, each at a multiple of kGpuSharedRow.
+// their order, each at a multiple of kGpuSharedRow, or of its @align if that is more.
 inline constexpr uint64_t kGpuSharedRow = 16;
 inline constexpr uint64_t kGpuSharedHeader = 16;
 

@@ -11,11 +11,26 @@
 
 namespace vyre::device {
 
-BlockSource::Taken HostMemory::take(uint64_t bytes, uint64_t owner) const {
+namespace {
+
+std::byte* at_multiple(std::byte* address, uint64_t alignment) {
+  const auto number = reinterpret_cast<uint64_t>(address);
+  return address + ((number + alignment - 1) / alignment * alignment - number);
+}
+
+}  // namespace
+
+uint64_t HostMemory::bytes_to_take(const Allocation& wanted) const {
+  const uint64_t more = options_.source != nullptr ? wanted.alignment - kLeastAlignment : 0;
+  return wanted.bytes > ~uint64_t{0} - more ? ~uint64_t{0} : wanted.bytes + more;
+}
+
+BlockSource::Taken HostMemory::take(const Allocation& wanted, uint64_t owner) const {
+  const uint64_t bytes = bytes_to_take(wanted);
   if (options_.source != nullptr) return options_.source->take(bytes, owner);
   if (!may_grow_memory(bytes)) return {};
-  auto* const data =
-      static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlign}, std::nothrow));
+  auto* const data = static_cast<std::byte*>(
+      ::operator new(bytes, std::align_val_t{wanted.alignment}, std::nothrow));
   return {data, bytes, BlockSource::Held::Foreign};
 }
 
@@ -30,7 +45,7 @@ uint64_t HostMemory::clear(const BlockSource::Taken& taken, const Allocation& wa
   if (wanted.overwritten || taken.held == Held::Zeros || (taken.held == Held::Own && !zeros))
     return 0;
   // All of a foreign block: its owner may get it back for a few bytes more.
-  const uint64_t bytes = taken.held == Held::Foreign ? taken.bytes : wanted.bytes;
+  const uint64_t bytes = taken.held == Held::Foreign ? taken.bytes : bytes_to_take(wanted);
   std::memset(taken.data, 0, bytes);
   return bytes;
 }
@@ -52,11 +67,12 @@ Result<Allocated> HostMemory::allocate(const Allocation& wanted, const BackendIn
   }
   // What is not cleared has no owner until it is written, and stays so.
   const uint64_t owner = wanted.overwritten ? 0 : wanted.owner;
-  const BlockSource::Taken taken = take(bytes, owner);
-  Block block{
-      .data = std::unique_ptr<std::byte, Free>(taken.data, Free{options_.source, bytes, owner}),
-      .bytes = bytes,
-      .kind = wanted.kind};
+  const BlockSource::Taken taken = take(wanted, owner);
+  const Free free{options_.source, bytes_to_take(wanted), owner, wanted.alignment};
+  Block block{.data = std::unique_ptr<std::byte, Free>(taken.data, free),
+              .first = at_multiple(taken.data, wanted.alignment),
+              .bytes = bytes,
+              .kind = wanted.kind};
   const uint64_t cleared = clear(taken, wanted);
   const Handle handle = new_handle();
   const std::scoped_lock lock(mutex_);
@@ -118,7 +134,7 @@ void HostMemory::scribble(std::byte value) {
   if (working_.load(std::memory_order_acquire) != 0) return;
   for (auto& [handle, block] : blocks_)
     if (block.kind == Memory::Device && block.bytes != 0)
-      std::memset(block.data.get(), static_cast<int>(value), block.bytes);
+      std::memset(block.first, static_cast<int>(value), block.bytes);
 }
 
 // Under the lock, so that no work begins while all is overwritten.
@@ -135,7 +151,7 @@ std::span<std::byte> HostMemory::look_up(Handle handle, Lookups::Found& found) c
   const std::scoped_lock lock(mutex_);
   const auto row = blocks_.find(handle.value);
   if (row == blocks_.end()) return {};
-  found = {handle, {row->second.data.get(), row->second.bytes}};
+  found = {handle, {row->second.first, row->second.bytes}};
   return found.bytes;
 }
 

@@ -27,7 +27,7 @@ class BlockSource {
  public:
   enum class Held : uint8_t { Zeros, Own, Foreign };
   struct Taken {
-    std::byte* data = nullptr;  // at a multiple of 256; null if there is no more
+    std::byte* data = nullptr;  // at a multiple of kLeastAlignment; null if there is no more
     uint64_t bytes = 0;         // of the block: at least those requested
     Held held = Held::Foreign;  // by all of the block
   };
@@ -48,8 +48,8 @@ class HostMemory {
   };
   explicit HostMemory(Options options) : options_(options) {}
 
-  // At a multiple of 256. From the heap not a byte longer, so that AddressSanitizer sees what lies
-  // beyond. DeviceOutOfMemory.
+  // At a multiple of what is wanted. From the heap not a byte longer, so that AddressSanitizer sees
+  // what lies beyond. DeviceOutOfMemory.
   Result<Allocated> allocate(const Allocation& wanted, const BackendInfo& info);
   // False: no memory of this one.
   bool release(Handle handle) noexcept;
@@ -111,24 +111,28 @@ class HostMemory {
     BlockSource* source;
     uint64_t bytes;
     uint64_t owner;
+    uint64_t alignment;
     void operator()(std::byte* data) const {
       if (source != nullptr)
         source->give(data, bytes, owner);
       else
-        ::operator delete(data, std::align_val_t{kAlign});
+        ::operator delete(data, std::align_val_t{alignment});
     }
   };
+  // What is taken for a request: from a source as much more as it takes to find a multiple of a
+  // larger alignment inside.
+  [[nodiscard]] uint64_t bytes_to_take(const Allocation& wanted) const;
   // No data: there is no more, or too little is free (base/free_memory.hpp). A source sees to that
   // itself, because what it has kept is no growth.
-  [[nodiscard]] BlockSource::Taken take(uint64_t bytes, uint64_t owner) const;
+  [[nodiscard]] BlockSource::Taken take(const Allocation& wanted, uint64_t owner) const;
   // How many bytes of the block had to be cleared.
   [[nodiscard]] uint64_t clear(const BlockSource::Taken& taken, const Allocation& wanted) const;
   struct Block {
     std::unique_ptr<std::byte, Free> data;
+    std::byte* first = nullptr;  // at the alignment that was wanted
     uint64_t bytes = 0;
     Memory kind = Memory::Device;
   };
-  static constexpr size_t kAlign = 256;
   std::span<std::byte> look_up(Handle handle, Lookups::Found& found) const;
 
   const Options options_;

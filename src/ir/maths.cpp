@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/check.hpp"
 #include "ir/builder_thread.hpp"
+#include "ir/maths_approximate.hpp"
 #include "ir/maths_backend.hpp"
 #include "ir/maths_exp.hpp"
 #include "ir/maths_inverse.hpp"
@@ -61,6 +65,14 @@ constexpr RowF32 kF32[] = {
     VYRE_ROW(Rsqrt, SingleRoots, rsqrt),
     VYRE_ROW(Recip, SingleRoots, recip),
 };
+
+// The same functions with an error.
+constexpr RowF32 kApproximations[] = {
+    VYRE_ROW(Sin, maths::Approximations, sin),
+    VYRE_ROW(Cos, maths::Approximations, cos),
+    VYRE_ROW(Rsqrt, maths::Approximations, rsqrt),
+    VYRE_ROW(Recip, maths::Approximations, recip),
+};
 #undef VYRE_ROW
 
 constexpr RowF64 kF64[] = {
@@ -95,22 +107,26 @@ MathsLibrary build_library() {
   // Functions are numbered in the order of their declaration.
   uint32_t count = 0;
   MathsLibrary library;
-  for (const RowF32& row : kF32) {
+  const auto add = [&](const RowF32& row, std::string_view suffix) {
     const bool binary = arity_of(row.op) == 2;
     std::vector<build::ParamSpec> params = {build::param<build::f32>("x")};
     if (binary) params.push_back(build::param<build::f32>("y"));
-    const std::string name = std::string(name_of(row.op)) + "_f32";
-    p.fn(name, params, Type::F32, [&](const build::Params& given) {
-      build::return_(row.built(given.value(0), binary ? given.value(1) : Value()));
-    });
-    library.f32_functions[static_cast<size_t>(row.op)] = FnId{count++};
-  }
+    p.fn(fmt::format("{}{}", name_of(row.op), suffix), params, Type::F32,
+         [&](const build::Params& given) {
+           build::return_(row.built(given.value(0), binary ? given.value(1) : Value()));
+         });
+    return FnId{count++};
+  };
+  for (const RowF32& row : kF32)
+    library.f32_functions[static_cast<size_t>(row.op)] = add(row, "_f32");
   for (const RowF64& row : kF64) {
     const std::string name = std::string(name_of(row.op)) + "_f64";
     p.fn(name, {build::param<build::f64>("x")}, Type::F64,
          [&](const build::Params& given) { build::return_(row.built(given.value(0))); });
     library.f64_functions[static_cast<size_t>(row.op)] = FnId{count++};
   }
+  for (const RowF32& row : kApproximations)
+    library.f32_approximations[static_cast<size_t>(row.op)] = add(row, "_approximate_f32");
   Result<Program> program = p.finish();
   VYRE_CHECK(program.has_value());
   library.program = std::move(*program);
@@ -138,6 +154,15 @@ MathsF64 native_maths_f64(Intrinsic op) {
   const RowF64* row = find(kF64, op);
   VYRE_CHECK(row != nullptr);
   return row->native;
+}
+
+MathsF32 native_approximation(Intrinsic op) {
+  const RowF32* row = find(kApproximations, op);
+  return row == nullptr ? nullptr : row->native;
+}
+
+FnId MathsLibrary::approximation(Intrinsic op) const {
+  return f32_approximations[static_cast<size_t>(op)];
 }
 
 FnId MathsLibrary::function(Intrinsic op, Type type) const {

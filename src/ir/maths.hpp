@@ -25,15 +25,19 @@ using MathsF64 = double (*)(double x);
 // `op` must be a function that exists for the type.
 MathsF32 native_maths_f32(Intrinsic op);
 MathsF64 native_maths_f64(Intrinsic op);
+// A faster f32 form with an error of a few ULP; null: the function has none here.
+MathsF32 native_approximation(Intrinsic op);
 
-// A valid program that only declares the functions: exp_f32(x) to recip_f64(x). None of them calls
+// A valid program that only declares the functions: exp_f32(x) to recip_f64(x), then the
+// approximations. None of them calls
 // another one or uses anything but its parameters, so each can be copied out by itself.
 struct MathsLibrary {
   Program program;
-  std::array<FnId, kIntrinsicCount> f32_functions, f64_functions;
+  std::array<FnId, kIntrinsicCount> f32_functions, f64_functions, f32_approximations;
 
   // Invalid if there is no such function.
   [[nodiscard]] FnId function(Intrinsic op, Type type) const;
+  [[nodiscard]] FnId approximation(Intrinsic op) const;
 };
 
 // Built once, by the first caller; any thread may call it, also while it builds a program.

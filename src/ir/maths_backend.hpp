@@ -3,6 +3,9 @@
 // names the types of values and the operations that are not C++ operators; + - * comparisons and
 // the bit operations of unsigned words are written as operators.
 //
+// Division and square root are rounded correctly everywhere, but devices without an instruction
+// for them are slow: only the approximations (maths_approximate.hpp) use them.
+//
 // With Native the templates compute; with Builder they append statements to the current
 // ProgramBuilder. A value that is used more than once goes through let(): an expression of the
 // builder would otherwise be repeated. Bit operations are on words only, never on signed numbers;
@@ -41,6 +44,11 @@ struct Native {
     if (condition) body();
   }
 
+  static float sqrt(float x) { return std::sqrt(x); }
+  // By zero as IEEE-754 says, to which sanitizers object.
+  __attribute__((no_sanitize("float-divide-by-zero"))) static float divide(float a, float b) {
+    return a / b;
+  }
   static float fma(float a, float b, float c) { return std::fma(a, b, c); }
   static double fma(double a, double b, double c) { return std::fma(a, b, c); }
   template <class T>
@@ -81,6 +89,8 @@ struct Builder {
     build::if_(condition, body);
   }
 
+  static Value sqrt(const Operand& x) { return build::sqrt(x); }
+  static Value divide(const Operand& a, const Operand& b) { return a / b; }
   static Value fma(const Operand& a, const Operand& b, const Operand& c) {
     return build::fma(a, b, c);
   }

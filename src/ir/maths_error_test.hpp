@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 
 namespace vyre::test {
@@ -31,6 +33,18 @@ double ulp_error(T result, Wide exact) {
   const Wide value = std::isinf(result) ? end : static_cast<Wide>(std::fabs(result));
   const int exponent = std::max(std::ilogb(size) + 1, Limits::min_exponent);
   return static_cast<double>(std::ldexp(std::fabs(value - size), Limits::digits - exponent));
+}
+
+// How many numbers of the format lie between two results, both zeros being one; 0 for two NaNs, the
+// most there is if only one of them is NaN.
+inline uint32_t steps_between(float a, float b) {
+  if (std::isnan(a) || std::isnan(b))
+    return std::isnan(a) && std::isnan(b) ? 0 : std::numeric_limits<uint32_t>::max();
+  const auto place = [](float x) {
+    const auto bits = static_cast<int64_t>(std::bit_cast<uint32_t>(x) & 0x7fff'ffff);
+    return std::signbit(x) ? -bits : bits;
+  };
+  return static_cast<uint32_t>(std::abs(place(a) - place(b)));
 }
 
 // 1 / x; the sanitizers object to a division by zero, IEEE-754 does not.

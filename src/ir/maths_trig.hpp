@@ -60,7 +60,8 @@ struct TrigFunctions {
     return finish(a, B::select(tiny, a, result), P::sign(x));
   }
 
- private:
+  // ---- what the approximations share (maths_approximate.hpp)
+
   // Below this sin(a) and tan(a) round to a. The powers of such an a may be subnormal, which takes
   // a CPU a hundred times as long as other numbers, so they are made of 0 instead.
   static constexpr float kTiny = 0x1p-14f;
@@ -71,39 +72,11 @@ struct TrigFunctions {
     U quadrant;  // its low two bits count
   };
 
-  static Reduced reduce(F a) {
-    const Reduced small = reduce_small(a);
-    auto hi = B::var(small.hi);
-    auto lo = B::var(small.lo);
-    auto quadrant = B::var(small.quadrant);
-    B::when(a > 0x1p16f, [&] {
-      const Reduced large = reduce_large(B::let(B::bits32(a)));
-      hi = large.hi;
-      lo = large.lo;
-      quadrant = large.quadrant;
-    });
-    return {B::get(hi), B::get(lo), B::get(quadrant)};
-  }
-
-  static Reduced reduce_small(F a) {
-    const typename P::Whole n = P::round_product(a, F(0x1.45f306p-1f));
-    // Exact: both terms are multiples of 2^-24, and little more than pi/4 is left.
-    const F first = B::let(B::fma(-n.number, F(kHalfPi), a));
-    const F step = B::let(n.number * kHalfPiLow);
-    const F step_low = B::fma(n.number, F(kHalfPiLow), -step);
-    // first - step with its rounding error, whichever of the two is larger
-    const F near = B::let(first - step);
-    const F back = B::let(near - first);
-    const F error = (first - (near - back)) - (step + back);
-    const F low = B::let(B::fma(-n.number, F(kHalfPiLowest), error - step_low));
-    const typename P::Pair r = P::fast_sum(near, low);
-    return {r.hi, r.lo, n.word};
-  }
-
   // a = m 2^s with a whole m < 2^24. m 2^s 2/pi is needed modulo 4 only, so the product starts with
   // the bit of 2/pi that 2^s moves to the place of 2^1. Of 96 bits from there 72 are good, less two
   // for the quadrant and at most 29 zeros: no f32 is closer than 2^-29.9 quarter turns to a whole
-  // number of them.
+  // number of them. `kLow`: as a pair; otherwise as its sum, twice.
+  template <bool kLow>
   static Reduced reduce_large(U bits) {
     const U skip = B::let((bits >> 23) - 120u);  // of kTwoOverPi, in bits: s + 30
     const Words x = window(skip);
@@ -136,7 +109,46 @@ struct TrigFunctions {
     const F r = B::let(h * kHalfPi);
     const F r_low = B::fma(l, F(kHalfPi), B::fma(h, F(kHalfPiLow), B::fma(h, F(kHalfPi), -r)));
     const U sign = B::let(mask & kSignBit);
-    return {B::let(P::flip(r, sign)), B::let(P::flip(r_low, sign)), quadrant};
+    if constexpr (kLow) {
+      return {B::let(P::flip(r, sign)), B::let(P::flip(r_low, sign)), quadrant};
+    } else {
+      const F sum = B::let(P::flip(r + r_low, sign));
+      return {sum, sum, quadrant};
+    }
+  }
+
+  static F finish(F a, F result, U sign) {
+    return B::select(a < P::infinity(), P::flip(result, sign), P::nan());
+  }
+
+ private:
+  static Reduced reduce(F a) {
+    const Reduced small = reduce_small(a);
+    auto hi = B::var(small.hi);
+    auto lo = B::var(small.lo);
+    auto quadrant = B::var(small.quadrant);
+    B::when(a > 0x1p16f, [&] {
+      const Reduced large = reduce_large<true>(B::let(B::bits32(a)));
+      hi = large.hi;
+      lo = large.lo;
+      quadrant = large.quadrant;
+    });
+    return {B::get(hi), B::get(lo), B::get(quadrant)};
+  }
+
+  static Reduced reduce_small(F a) {
+    const typename P::Whole n = P::round_product(a, F(0x1.45f306p-1f));
+    // Exact: both terms are multiples of 2^-24, and little more than pi/4 is left.
+    const F first = B::let(B::fma(-n.number, F(kHalfPi), a));
+    const F step = B::let(n.number * kHalfPiLow);
+    const F step_low = B::fma(n.number, F(kHalfPiLow), -step);
+    // first - step with its rounding error, whichever of the two is larger
+    const F near = B::let(first - step);
+    const F back = B::let(near - first);
+    const F error = (first - (near - back)) - (step + back);
+    const F low = B::let(B::fma(-n.number, F(kHalfPiLowest), error - step_low));
+    const typename P::Pair r = P::fast_sum(near, low);
+    return {r.hi, r.lo, n.word};
   }
 
   struct Words {
@@ -180,10 +192,6 @@ struct TrigFunctions {
     const F cosine = w + (((1.0f - w) - half) + tail);
     const Bool odd = (quadrant & 1u) == 1u;
     return P::flip(B::select(odd, cosine, sine), (quadrant & 2u) << 30);
-  }
-
-  static F finish(F a, F result, U sign) {
-    return B::select(a < P::infinity(), P::flip(result, sign), P::nan());
   }
 };
 

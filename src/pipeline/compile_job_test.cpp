@@ -120,9 +120,15 @@ CompileJob job_of(device::Format format, std::string listing = {}) {
   CompileJob job;
   job.program = parse(kText);
   job.policy.workgroup = {4, 4, 1};
-  job.policy.profile = "none";
+  job.policy.ulp_budget = 2;
+  job.policy.profile = Profile::Latency;
   job.wide_index = true;
-  job.target = {.format = format, .subgroup_size = 32, .checked = true, .architecture = ""};
+  job.target = {.format = format,
+                .subgroup_size = 32,
+                .checked = true,
+                .architecture = "",
+                .ulp_budget = 2,
+                .cheap = true};
   job.listing = std::move(listing);
   return job;
 }
@@ -137,6 +143,8 @@ TEST(CompileJob, ThereAndBack) {
   EXPECT_EQ(back->target.format, job.target.format);
   EXPECT_EQ(back->target.subgroup_size, 32U);
   EXPECT_TRUE(back->target.checked);
+  EXPECT_EQ(back->target.ulp_budget, 2U);
+  EXPECT_TRUE(back->target.cheap);
   EXPECT_EQ(back->listing, job.listing);
 }
 

@@ -2,6 +2,7 @@
 #include "vyre/pipeline/compiler.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <new>
 
@@ -55,6 +56,8 @@ codegen::Target target_of(const device::BackendInfo& info, const Policy& policy,
           .subgroup_size = info.capabilities.subgroup_size,
           .checked = policy.checked,
           .architecture = info.architecture,
+          .ulp_budget = policy.ulp_budget,
+          .cheap = policy.profile == Profile::Latency,
           .poison = poison};
 }
 
@@ -70,18 +73,55 @@ namespace {
 const base::CalledAtLoad kBuildId(compiler_build_id);
 }
 
+namespace {
+
+constexpr std::array kProfiles = {Profile::Throughput, Profile::Latency};
+
+}  // namespace
+
+std::string_view name_of(Profile profile) {
+  switch (profile) {
+    case Profile::Throughput: return "throughput";
+    case Profile::Latency: return "latency";
+  }
+  VYRE_CHECK(false && "a Profile outside its enumeration");
+}
+
+Result<Profile> profile_of(std::string_view name) {
+  std::string names;
+  for (const Profile profile : kProfiles) {
+    if (name_of(profile) == name) return profile;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(profile));
+  }
+  return fail(ErrorCode::InvalidArgument,
+              fmt::format("there is no profile `{}`. Fix: use one of {}", name, names));
+}
+
+Policy effective_policy(Policy policy, const check::CheckedProgram& program,
+                        const device::BackendInfo& info) {
+  const auto format = codegen::choose_format(info.capabilities.formats, info.id);
+  // Without a format there is no code at all, which compile() says.
+  const codegen::CodeChoices choices =
+      format ? codegen::code_choices(*format, program, policy.ulp_budget) : codegen::CodeChoices{};
+  policy.ulp_budget = choices.ulps;
+  if (!choices.has_cheap_code) policy.profile = Profile::Throughput;
+  return policy;
+}
+
+// The bindings name every field, so that a new one has to be described here: without that it would
+// not be a part of the key.
 Fields describe(const Policy& policy) {
-  return {{"route", std::string(plan::name_of(policy.variant.route))},
-          {"checked", bool_text(policy.checked)},
-          {"workgroup", axes_text(policy.workgroup)},
-          {"ulp_budget", std::to_string(policy.ulp_budget)},
-          {"profile", policy.profile},
-          {"speculation", bool_text(policy.speculation)},
-          {"persistent_threads", bool_text(policy.persistent_threads)},
-          {"workgroups_per_block", std::to_string(policy.variant.workgroups_per_block)},
-          {"unrolled_iterations", std::to_string(policy.variant.unrolled_iterations)},
-          {"interleave", std::to_string(policy.variant.interleave)},
-          {"is_1d", bool_text(policy.variant.is_1d)}};
+  const auto& [variant, checked, workgroup, ulp_budget, profile] = policy;
+  const auto& [route, workgroups_per_block, unrolled_iterations, interleave, is_1d] = variant;
+  return {{"route", std::string(plan::name_of(route))},
+          {"checked", bool_text(checked)},
+          {"workgroup", axes_text(workgroup)},
+          {"ulp_budget", std::to_string(ulp_budget)},
+          {"profile", std::string(name_of(profile))},
+          {"workgroups_per_block", std::to_string(workgroups_per_block)},
+          {"unrolled_iterations", std::to_string(unrolled_iterations)},
+          {"interleave", std::to_string(interleave)},
+          {"is_1d", bool_text(is_1d)}};
 }
 
 Source make_source(std::shared_ptr<const check::CheckedProgram> program) {

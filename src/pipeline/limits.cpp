@@ -150,6 +150,16 @@ class Features {
   std::optional<Error> missing_;
 };
 
+Result<void> check_alignment(const check::CheckedProgram& program, BufferId id,
+                             const device::BackendInfo& info) {
+  const Buffer& buffer = program.program[id];
+  const uint64_t most =
+      buffer.kind == BufferKind::Shared ? device::kMostSharedAlignment : device::kMostAlignment;
+  if (program.buffers[id.index()].align <= most) return {};
+  return limit(fmt::format("the @align of `{}`", buffer.name), program.buffers[id.index()].align,
+               most, info, "use a smaller alignment");
+}
+
 Result<void> check_grid(const check::Axes& grid, const device::BackendInfo& info) {
   for (size_t axis = 0; axis < grid.size(); ++axis)
     if (grid[axis] > info.capabilities.max_workgroups[axis])
@@ -185,7 +195,8 @@ Result<void> check_device_limits(const check::CheckedProgram& program,
   if (grid) VYRE_TRY(check_grid(*grid, info));
   uint64_t shared = 0;
   uint64_t bindings = 0;
-  for (size_t i = 0; i < program.buffers.size(); ++i) {
+  for (uint32_t i = 0; i < program.buffers.size(); ++i) {
+    VYRE_TRY(check_alignment(program, BufferId{i}, info));
     if (program.program.buffers[i].kind == BufferKind::Shared)
       shared += uint64_t{program.buffers[i].constant_count.value_or(0)} *
                 bytes_of(program.program.buffers[i].element);

@@ -172,6 +172,7 @@ void Extractor::declare() {
     b.name = from.name;
     b.element = from.element;
     b.locality = from.locality;
+    b.coalesce_axis = from.coalesce_axis;
     check::BufferFacts facts;
     const std::optional<uint32_t> count = d_.c.buffers[i].constant_count;
     if (from.kind == BufferKind::Shared && !shared_as_buffers_) {
@@ -196,7 +197,9 @@ void Extractor::declare() {
       b.count =
           add(IntLiteral{.magnitude = *count, .negative = false, .suffix = {}}, Type::U32, {});
     facts.constant_count = count;
-    facts.align = d_.c.buffers[i].align;
+    // What is kept of shared memory between launches lies anywhere.
+    if (from.kind != BufferKind::Shared || b.kind == BufferKind::Shared)
+      facts.align = d_.c.buffers[i].align;
     if (facts.align != 0)
       b.align =
           add(IntLiteral{.magnitude = facts.align, .negative = false, .suffix = {}}, Type::U32, {});

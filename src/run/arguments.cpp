@@ -80,6 +80,16 @@ class ArgumentReader {
                                           name_of_buffer(checked_, i), checked_.program.name));
       return std::unexpected(std::move(error));
     }
+    // Of an empty buffer no byte is ever addressed.
+    if (const uint64_t wanted = checked_.buffers[i].align;
+        wanted > buffer.alignment() && buffer.bytes() != 0)
+      return fail(
+          ErrorCode::InvalidArgument,
+          fmt::format("`{0}` requires a multiple of {1} bytes (@align), and the buffer given "
+                      "for it was allocated at a multiple of {2}. Fix: allocate or upload it "
+                      "with an alignment of {1}",
+                      name_of_buffer(checked_, i), wanted, buffer.alignment()),
+          position(i));
     w_.resident[i] = buffer.whole();
     w_.wanted.resident[i] = true;
     w_.uses.emplace_back(buffer);

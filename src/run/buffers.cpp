@@ -69,17 +69,20 @@ Result<Buffer> allocate_for_caller(DeviceState& device, device::Allocation wante
 
 }  // namespace
 
-Result<Buffer> Device::allocate(uint64_t bytes, device::Contents contents) const {
+Result<Buffer> Device::allocate(uint64_t bytes, device::Contents contents,
+                                uint64_t alignment) const {
   if (!state_) return no_device();
-  auto buffer = allocate_for_caller(*state_, {.bytes = bytes, .contents = contents});
+  auto buffer =
+      allocate_for_caller(*state_, {.bytes = bytes, .contents = contents, .alignment = alignment});
   if (buffer && state_->poison && contents == device::Contents::Uninitialised)
     VYRE_TRY(fill(*buffer, *state_->poison));
   return buffer;
 }
 
-Result<Buffer> Device::upload(std::span<const std::byte> bytes) const {
+Result<Buffer> Device::upload(std::span<const std::byte> bytes, uint64_t alignment) const {
   if (!state_) return no_device();
-  auto buffer = allocate_for_caller(*state_, {.bytes = bytes.size(), .overwritten = true});
+  auto buffer = allocate_for_caller(
+      *state_, {.bytes = bytes.size(), .overwritten = true, .alignment = alignment});
   if (!buffer) return buffer;
   VYRE_TRY(write(*buffer, bytes));
   return buffer;

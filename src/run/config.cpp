@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/errors.hpp"
+#include "vyre/pipeline/compiler.hpp"
 
 namespace vyre::run {
 
@@ -17,45 +19,6 @@ std::unexpected<Error> invalid(std::string message) {
                                .context = {},
                                .at = {},
                                .diagnostics = {}});
-}
-
-std::string text_of(const std::string& value) {
-  return value;
-}
-std::string text_of(uint32_t value) {
-  return std::to_string(value);
-}
-std::string text_of(uint64_t value) {
-  return std::to_string(value);
-}
-std::string text_of(bool value) {
-  return value ? "true" : "false";
-}
-std::string text_of(std::chrono::nanoseconds value) {
-  return fmt::format("{} ns", value.count());
-}
-std::string text_of(const check::Axes& value) {
-  return fmt::format("{}x{}x{}", value[0], value[1], value[2]);
-}
-std::string text_of(const GridFrom& value) {
-  return fmt::format("a buffer at byte {}", value.offset);
-}
-std::string text_of(Choice value) {
-  return std::string(name_of(value));
-}
-std::string text_of(Cooperative value) {
-  return std::string(name_of(value));
-}
-std::string text_of(Timing value) {
-  return std::string(name_of(value));
-}
-template <class T>
-std::string text_of(const std::shared_ptr<T>& value) {
-  return value ? "set" : "none";
-}
-template <class T>
-std::string text_of(T* value) {
-  return value != nullptr ? "set" : "none";
 }
 
 }  // namespace
@@ -117,18 +80,10 @@ Result<void> check_config(const DispatchConfig& config) {
     return invalid(
         fmt::format("there is no timing {}. Fix: use none, dispatch, segments or regions",
                     std::to_underlying(*config.timing)));
+  if (config.profile) VYRE_TRY(pipeline::profile_of(*config.profile));
   if (config.timeout && config.timeout->count() < 0)
     return invalid("a timeout below zero. Fix: leave it out, or use 0, for no limit");
   return {};
-}
-
-std::vector<std::pair<std::string, std::string>> describe(const DispatchConfig& config) {
-  std::vector<std::pair<std::string, std::string>> fields;
-#define VYRE_DESCRIBE(type, name) \
-  if (config.name) fields.emplace_back(#name, text_of(*config.name));
-  VYRE_CONFIG_FIELDS(VYRE_DESCRIBE)
-#undef VYRE_DESCRIBE
-  return fields;
 }
 
 }  // namespace vyre::run

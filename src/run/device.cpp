@@ -82,16 +82,16 @@ void PipelineState::give_back(std::unique_ptr<Workspace> workspace) {
   if (fits) idle.push_back(std::move(workspace));
 }
 
-pipeline::Policy policy_of(const DispatchConfig& config, const plan::RouteVariant& variant) {
+pipeline::Policy policy_of(const DispatchConfig& config, const check::CheckedProgram& program,
+                           const device::BackendInfo& info) {
   pipeline::Policy policy;
-  policy.variant = variant;
   policy.checked = config.checked.value_or(false);
   policy.workgroup = config.workgroup;
   policy.ulp_budget = config.ulp_budget.value_or(0);
-  if (config.profile) policy.profile = *config.profile;
-  policy.speculation = config.speculation == Choice::Force;
-  policy.persistent_threads = config.persistent_thread == Choice::Force;
-  return policy;
+  // check_config() has refused other names.
+  if (config.profile)
+    policy.profile = pipeline::profile_of(*config.profile).value_or(pipeline::Profile::Throughput);
+  return effective_policy(std::move(policy), program, info);
 }
 
 pipeline::CompileLimits compile_limits(const DispatchConfig& config) {
@@ -277,7 +277,7 @@ Result<CompileResult> Device::compile_source(pipeline::Source source,
   plan::DeviceModel model{.capabilities = info.capabilities, .profile = info.profile};
   pipeline::LoadedFacts facts({.compiler = device.compiler,
                                .source = source,
-                               .policy = policy_of(config, {}),
+                               .policy = policy_of(config, program, info),
                                .limits = compile_limits(config),
                                .trace = device.trace.load()});
   VYRE_TRY_ASSIGN(auto chosen, pipeline::choose_strategy({.program = program,
@@ -315,7 +315,7 @@ CacheLookup Device::cache_lookup(std::shared_ptr<const check::CheckedProgram> pr
   const device::BackendInfo& info = this->info();
   const auto launch = launch_of(*source.program, config);
   plan::DeviceModel model{.capabilities = info.capabilities, .profile = info.profile};
-  pipeline::Policy policy = policy_of(config, {});
+  pipeline::Policy policy = policy_of(config, *source.program, info);
   pipeline::PlannedFacts facts(*source.program, policy, info.capabilities, std::nullopt);
   const auto chosen = pipeline::choose_strategy({.program = *source.program,
                                                  .launch = launch ? &*launch : nullptr,

@@ -46,8 +46,7 @@ Result<void> Dispatch::prepare(const Arguments& arguments) {
   VYRE_TRY(check_forced(config_, device_.backend->info()));
   remember(arguments);
   w.wanted.grid = config_.grid;
-  w.wanted.workgroup = config_.workgroup;
-  w.wanted.checked = config_.checked.value_or(false);
+  w.wanted.policy = policy_of(config_, *p_.source.program, device_.backend->info());
   w.wanted.cooperative = config_.cooperative == Cooperative::Require;
   w.wanted.repeated = iterations_of(config_) > 1;
   w.wanted.unknown_grid = false;
@@ -89,15 +88,15 @@ Result<void> Dispatch::shape() {
   if (!current) {
     w.shaped = false;
     const StopScope stop(stop_condition(config_, start_));
-    VYRE_TRY_ASSIGN(auto launch,
-                    check::resolve_launch(*p_.source.program, {.inputs = w.by_input,
-                                                               .grid = w.wanted.grid,
-                                                               .workgroup = w.wanted.workgroup}));
+    VYRE_TRY_ASSIGN(auto launch, check::resolve_launch(*p_.source.program,
+                                                       {.inputs = w.by_input,
+                                                        .grid = w.wanted.grid,
+                                                        .workgroup = w.wanted.policy.workgroup}));
     w.launch = std::move(launch);
     const device::BackendInfo& info = device_.backend->info();
     VYRE_TRY(pipeline::check_grid_limits(w.launch, info));
-    if (w.wanted.workgroup)
-      VYRE_TRY(pipeline::check_device_limits(*p_.source.program, w.wanted.workgroup, info));
+    if (w.wanted.policy.workgroup)
+      VYRE_TRY(pipeline::check_device_limits(*p_.source.program, w.wanted.policy.workgroup, info));
     VYRE_TRY(settle_strategy());
     if (!w.wanted.unknown_grid)
       VYRE_TRY(check_state(config_.max_state_bytes.value_or(~uint64_t{0})));
@@ -105,13 +104,14 @@ Result<void> Dispatch::shape() {
                            w.wanted.repeated);
     if (one_pass())
       w.layout.overwritten = check::overwritten(*p_.source.program, w.launch, w.given);
-    if (w.layout.total > w.arena.bytes() ||
+    if (w.layout.total > w.arena.bytes() || w.layout.alignment > w.arena.alignment() ||
         (w.arena.valid() && !w.arena.check_owner(*device_.backend))) {
       w.arena.free();
       const uint64_t granted = granted_memory_bytes();
       auto arena = device_.backend->allocate({.bytes = w.layout.total,
                                               .owner = p_.owner,
-                                              .contents = device::Contents::Uninitialised});
+                                              .contents = device::Contents::Uninitialised,
+                                              .alignment = w.layout.alignment});
       w.untouched_bytes = (granted_memory_bytes() - granted) * (device_.at_host() ? 2 : 1);
       if (!arena) {
         Error error = arena.error();
@@ -148,7 +148,7 @@ Result<void> Dispatch::shape() {
 // send, whatever they are.
 bool Dispatch::one_pass() const {
   const Workspace::Shape& wanted = lease_->wanted;
-  return !wanted.checked && !wanted.repeated && !wanted.unknown_grid && !device_.at_host();
+  return !wanted.policy.checked && !wanted.repeated && !wanted.unknown_grid && !device_.at_host();
 }
 
 Result<void> Dispatch::check_state(uint64_t most) const {
@@ -194,7 +194,7 @@ device::Deadline deadline_of(const DispatchConfig& config, Dispatch::Time start)
 SubmitOptions Dispatch::submit_options() const {
   SubmitOptions options;
   options.queue = config_.queue.value_or(0);
-  options.checked = lease_->wanted.checked;
+  options.checked = lease_->wanted.policy.checked;
   options.cancel = config_.cancel.value_or(nullptr);
   options.trace = device_.trace.load(std::memory_order_relaxed);
   options.deadline = deadline_of(config_, start_);
@@ -208,9 +208,9 @@ PlanRunner::Setup Dispatch::runner_setup() const {
   setup.variant = w.variant.get();
   setup.source = p_.source.program.get();
   setup.launch = &w.launch;
-  setup.record_loops =
-      device_.backend->info().capabilities.device_loops && !device_.at_host() && !w.wanted.checked;
-  setup.checked = w.wanted.checked;
+  setup.record_loops = device_.backend->info().capabilities.device_loops && !device_.at_host() &&
+                       !w.wanted.policy.checked;
+  setup.checked = w.wanted.policy.checked;
   setup.trap_handler = get(config_.trap_handler);
   setup.progress = get(config_.progress);
   setup.communicator = config_.communicator.value_or(nullptr);

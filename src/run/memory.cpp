@@ -16,8 +16,8 @@ using plan::Hidden;
 
 namespace {
 
-uint64_t aligned(uint64_t bytes) {
-  return (bytes + Layout::kAlignment - 1) / Layout::kAlignment * Layout::kAlignment;
+uint64_t aligned(uint64_t bytes, uint64_t to = Layout::kAlignment) {
+  return (bytes + to - 1) / to * to;
 }
 
 bool starts_as_zeros(Hidden::Kind kind) {
@@ -98,7 +98,12 @@ Layout make_layout(const plan::Schedule& plan, const check::CheckedProgram& sour
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].kind == BufferKind::Shared) continue;
     layout.source_bytes[i] = launch.counts[i] * bytes_of(buffers[i].element);
-    if (!resident[i]) layout.source_at[i] = place(layout.source_bytes[i]);
+    if (!resident[i]) {
+      const uint64_t alignment = std::max<uint64_t>(source.buffers[i].align, Layout::kAlignment);
+      layout.alignment = std::max(layout.alignment, alignment);
+      at = aligned(at, alignment);
+      layout.source_at[i] = place(layout.source_bytes[i]);
+    }
     if (repeated && is_written(buffers[i].kind))
       layout.snapshot_at[i] = place(layout.source_bytes[i]);
   }

@@ -20,7 +20,7 @@ namespace vyre::run {
 // Where everything of a dispatch lies in its arena; a function of plan and launch.
 struct Layout {
   static constexpr uint64_t kElsewhere = ~uint64_t{0};  // in a buffer of the caller
-  static constexpr uint64_t kAlignment = 256;
+  static constexpr uint64_t kAlignment = device::kLeastAlignment;
 
   std::vector<uint64_t> source_bytes;  // by BufferId; 0 for shared ones
   std::vector<uint64_t> source_at;
@@ -32,6 +32,7 @@ struct Layout {
   uint64_t zero_bytes = 0;         // from the start: what begins as zeros
   uint64_t hidden_end = 0;         // from there: what is hidden and begins as anything
   uint64_t total = 0;
+  uint64_t alignment = kAlignment;  // of the arena: the largest @align of a buffer in it
 };
 
 // Words of the driver: whether a pass changed anything, and per fixpoint passes, convergence and

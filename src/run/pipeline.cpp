@@ -50,11 +50,13 @@ pipeline::Manifest Pipeline::manifest() const {
   manifest.backend_version = info.version;
   manifest.pipeline_id = p.id;
   manifest.program_digest = p.source.digest.hex();
-  manifest.dispatch_policy = describe(p.config);
   manifest.device_signature = info.signature;
   manifest.compiler_build_id = p.device->compiler.build_id();
   manifest.cache_hit = p.compile_hit;
   const std::scoped_lock lock(p.mutex);
+  pipeline::Policy policy = policy_of(p.config, *p.source.program, info);
+  policy.variant = p.strategy.variant;
+  manifest.dispatch_policy = describe(policy);
   for (const auto& variant : p.variants) {
     pipeline::ManifestVariant row;
     row.route = plan::contains_grid_barrier(*p.source.program)

@@ -333,13 +333,29 @@ TEST(Pipelines, TheManifestSaysWhatWasCompiled) {
   EXPECT_EQ(manifest.program_digest, ir::digest_of(program(kTwoSegments)).hex());
   EXPECT_EQ(manifest.pipeline_id, compiled->pipeline.id());
   EXPECT_EQ(manifest.compiler_build_id, pipeline::compiler_build_id());
-  EXPECT_THAT(manifest.dispatch_policy, ElementsAre(std::pair("label", "first")));
+  EXPECT_EQ(manifest.dispatch_policy, describe(pipeline::Policy{}));
   ASSERT_EQ(manifest.variants.size(), 1U);
   EXPECT_EQ(manifest.variants[0].route, "native");
   EXPECT_EQ(*pipeline::manifest_from_json(pipeline::to_json(manifest)), manifest);
   // Another route is compiled when it is needed.
   ASSERT_TRUE(compiled->pipeline.dispatch({std::vector<uint32_t>{1}}, {.checked = true}));
   EXPECT_EQ(compiled->pipeline.manifest().variants.size(), 2U);
+}
+
+// D-PIPE.9: a name that does not exist is refused, with those that do.
+TEST(Pipelines, UnknownProfilesAreRefused) {
+  const Fake fake{{}};
+  const auto refused = fake.device.compile(program(kEcho), {.profile = "fast"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("there is no profile `fast`. Fix: use one of throughput, latency"));
+  const auto compiled = fake.device.compile(program(kEcho), {.profile = "throughput"});
+  ASSERT_TRUE(compiled);
+  const auto of_call =
+      compiled->pipeline.dispatch({std::vector<uint32_t>{1}}, {.profile = "Latency"});
+  ASSERT_FALSE(of_call);
+  EXPECT_EQ(of_call.error().code, ErrorCode::InvalidArgument);
 }
 
 // D-PIPE.4: every part of the key that changes is a miss, with its reason.
@@ -367,9 +383,7 @@ TEST(Pipelines, EveryPartOfTheKeyCounts) {
   changed.replace(changed.find("workgroup 4"), 11, "workgroup 8");
   EXPECT_EQ(hit_of(open(same), {}, changed), CacheHit::No);
   // Every option that reaches code generation.
-  const std::vector<DispatchConfig> policies = {{.profile = "fast"},
-                                                {.ulp_budget = 1},
-                                                {.workgroup = check::Axes{2, 1, 1}},
+  const std::vector<DispatchConfig> policies = {{.workgroup = check::Axes{2, 1, 1}},
                                                 {.checked = true}};
   for (const DispatchConfig& config : policies) {
     EXPECT_EQ(hit_of(open(same), config), CacheHit::No);
@@ -378,6 +392,8 @@ TEST(Pipelines, EveryPartOfTheKeyCounts) {
   // What does not reach it hits.
   EXPECT_EQ(hit_of(open(same), {.timeout = std::chrono::seconds(1), .label = "x", .queue = 1}),
             CacheHit::Yes);
+  // Nor does what this device has no other code for (test/cache/policy_test.cpp has one that does).
+  EXPECT_EQ(hit_of(open(same), {.profile = "latency", .ulp_budget = 4}), CacheHit::Yes);
   // Compiler, target, device, driver: each capability, too.
   EXPECT_EQ(hit_of(open(same, "build 2")), CacheHit::No);
   EXPECT_EQ(hit_of(open([](auto& i) { i.signature = "device 1, driver 2"; })), CacheHit::No);

@@ -45,8 +45,8 @@ struct Workspace {
     std::vector<uint64_t> input_bytes;  // by input slot
     std::vector<std::byte> uniforms;    // contents that host expressions may read
     std::vector<bool> resident;         // by BufferId
-    std::optional<check::Axes> grid, workgroup;
-    bool checked = false;
+    std::optional<check::Axes> grid;
+    pipeline::Policy policy;  // but for its variant
     bool cooperative = false;
     bool repeated = false;
     bool unknown_grid = false;  // it is read on the device
@@ -127,7 +127,10 @@ struct PipelineState {
 Result<OutputStats> read_into(DeviceState& device, std::span<const ReadRange> ranges,
                               Outputs& slots);
 
-pipeline::Policy policy_of(const DispatchConfig& config, const plan::RouteVariant& variant);
+// What the config says about code, as far as the device has other code for it; the variant is that
+// of a strategy.
+pipeline::Policy policy_of(const DispatchConfig& config, const check::CheckedProgram& program,
+                           const device::BackendInfo& info);
 plan::StrategyRequest strategy_request(const DispatchConfig& config);
 pipeline::CompileLimits compile_limits(const DispatchConfig& config);
 // Unsupported: what the config forces or requires and the device does not have. Of compile() and of

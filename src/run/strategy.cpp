@@ -50,7 +50,7 @@ void PipelineState::keep_facts(const plan::DeviceModel& model, const pipeline::P
 
 Result<void> Dispatch::settle_strategy() {
   Workspace& w = *lease_;
-  const pipeline::Policy policy = policy_of(config_, {});
+  pipeline::Policy policy = w.wanted.policy;
   plan::DeviceModel model = p_.device_model(policy);
   pipeline::LoadedFacts source({.compiler = device_.compiler,
                                 .source = p_.source,
@@ -68,7 +68,8 @@ Result<void> Dispatch::settle_strategy() {
     return std::unexpected(std::move(error));
   }
   device_.telemetry.add(device::TelemetryField::StrategiesRevised, chosen->rejected);
-  VYRE_TRY_ASSIGN(w.variant, variant(policy_of(config_, chosen->strategy.variant)));
+  policy.variant = chosen->strategy.variant;
+  VYRE_TRY_ASSIGN(w.variant, variant(policy));
   const std::scoped_lock lock(p_.mutex);
   p_.strategy = std::move(chosen->strategy);
   return {};

@@ -20,7 +20,8 @@ struct Finding {
   uint64_t cases = 1;  // how many things were compared
 };
 
-// ulp_budget above 0: no result is further from the strict one than that, in the unit of its type.
+// ulp_budget: no result of a maths function is further from the strict one than that, in numbers of
+// its type that lie between.
 Finding ulp(uint64_t seed, const Settings& settings);
 // Rewrites that keep the meaning: added barrier, other names, regions, bindings and workgroups,
 // dead code.

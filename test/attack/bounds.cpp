@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accesses out of bounds by indices from an input, which no proof can know, in every kind of memory
-// and for every type: a load gives 0, a store nothing, and the bytes around stay. Also ulp_budget.
+// and for every type: a load gives 0, a store nothing, and the bytes around stay.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,18 +10,13 @@
 #include <fmt/format.h>
 
 #include "attack/attack.hpp"
-#include "cli/compare.hpp"
-#include "generator/generator.hpp"
 #include "plan/compare.hpp"
-#include "plan/driver.hpp"
 #include "vyre/text/text.hpp"
 
 namespace vyre::attack {
 namespace {
 
 using Random = std::mt19937_64;
-using plan_test::Ran;
-using plan_test::RunOptions;
 
 struct Types {
   std::string given, stored, wide;
@@ -124,42 +119,6 @@ Finding bounds(uint64_t seed, const Settings& settings) {
       plan_test::find_fault(checked, inputs, grid, plan_test::device_ways(settings.device));
   if (!fault) return {.fault = "", .cases = 2};
   return {.fault = fmt::format("{}: {}\n{}", to_string(fault->way), fault->what, text)};
-}
-
-Finding ulp(uint64_t seed, const Settings& settings) {
-  generator::GeneratorOptions options;
-  options.size = settings.size != 0 ? settings.size : 14;
-  options.unmatched_traps = false;
-  plan_test::limit_to(plan_test::capabilities_of(settings.device), options);
-  const generator::Generated g = generator::generate(seed, options);
-  const auto checked = check::check_valid(g.program);
-  if (!checked) return {.fault = "the generator made a program that is not valid"};
-  const run::Device& device = plan_test::open_device(settings.device);
-  RunOptions run;
-  run.grid = g.grid;
-  run.subgroup_size = std::max(device.info().capabilities.subgroup_size, 1U);
-  const Ran strict = plan_test::run_source(*checked, g.inputs, run);
-  run.ulp_budget = 4;
-  const Ran relaxed = plan_test::drive(*checked, device, g.inputs, run);
-  if (strict.error || relaxed.error) {
-    const bool same = strict.error && relaxed.error && strict.error->code == relaxed.error->code;
-    return {.fault = same ? ""
-                          : "one of the two fails: " +
-                                to_string(strict.error ? *strict.error : *relaxed.error)};
-  }
-  // A budget of each operation bounds no result of many. All devices compute strictly today,
-  // whatever the budget; a result that differs has to be looked at, and this says by how much.
-  for (size_t b = 0; b < strict.buffers.size(); ++b) {
-    const ir::Type type = g.program.buffers[b].element;
-    if (g.program.buffers[b].kind == ir::BufferKind::Shared) continue;
-    const auto found = cli::find_difference(type, strict.buffers[b], relaxed.buffers[b]);
-    if (!found || (found->most_ulps && *found->most_ulps <= run.ulp_budget)) continue;
-    return {.fault =
-                fmt::format("`{}` differs, by {} ULP at most\n{}", g.program.buffers[b].name,
-                            found->most_ulps ? std::to_string(*found->most_ulps) : "no number of",
-                            text::print(g.program))};
-  }
-  return {};
 }
 
 }  // namespace vyre::attack

@@ -30,6 +30,10 @@ using namespace ir;
 
 namespace {
 
+uint64_t alignment_of(const check::BufferFacts& facts) {
+  return std::max<uint64_t>(facts.align, device::kLeastAlignment);
+}
+
 Error error_of(ErrorCode code, std::string message) {
   return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};
 }
@@ -104,10 +108,13 @@ class Dispatch {
     const std::vector<bool> host = check::read_by_host(prepared_.checked);
     const auto& facts = prepared_.checked.buffers;
     std::vector<bool> on_device(prepared_.inputs.size());
+    std::vector<uint64_t> alignments(prepared_.inputs.size());
     for (size_t i = 0; i < facts.size(); ++i)
-      if (facts[i].input_slot)
+      if (facts[i].input_slot) {
         on_device[*facts[i].input_slot] =
             resident && facts[i].role == check::Role::Persistent && !host[i];
+        alignments[*facts[i].input_slot] = alignment_of(facts[i]);
+      }
     buffers_.reserve(prepared_.inputs.size());
     guarded_.reserve(prepared_.inputs.size());
     for (size_t slot = 0; slot < prepared_.inputs.size(); ++slot) {
@@ -120,7 +127,7 @@ class Dispatch {
         arguments_.emplace_back(bytes);
         continue;
       }
-      auto buffer = device_.upload(bytes);
+      auto buffer = device_.upload(bytes, alignments[slot]);
       if (!buffer) return std::unexpected(buffer.error());
       buffers_.push_back(std::move(*buffer));
       arguments_.emplace_back(buffers_.back());
@@ -145,7 +152,7 @@ class Dispatch {
           launch->counts[i] * bytes_of(prepared_.checked.program.buffers[i].element);
       if (facts[i].role == check::Role::Output && !host[i] && !facts[i].range_bytes &&
           !facts[i].input_slot && bytes > 0) {
-        auto made = device_.allocate(bytes);
+        auto made = device_.allocate(bytes, device::Contents::Zeros, alignment_of(facts[i]));
         if (!made) return std::unexpected(made.error());
         const std::byte old{edge == Edge::End ? uint8_t{0xA5} : uint8_t{0x5A}};
         if (auto ok = device_.fill(*made, old); !ok) return ok;

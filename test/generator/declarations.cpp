@@ -131,7 +131,8 @@ BufferId Maker::declare(BufferKind kind, Type element, uint32_t count, bool dyna
 void Maker::attributes(BufferId id) {
   const auto number = [&](uint32_t n) { return u32(n); };
   Buffer& b = p_.buffers[id.index()];
-  if (rnd_.one_in(8)) b.align = number(1U << rnd_.below(8));
+  // Beyond what every allocation has, up to what each kind of memory may have.
+  if (rnd_.one_in(8)) b.align = number(1U << rnd_.below(b.kind == BufferKind::Shared ? 11 : 15));
   if (rnd_.one_in(8)) b.locality = static_cast<Locality>(1 + rnd_.below(3));
   if (rnd_.one_in(10)) b.coalesce_axis = static_cast<uint8_t>(rnd_.below(3));
   if (b.kind == BufferKind::Shared) return;

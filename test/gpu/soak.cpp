@@ -29,6 +29,7 @@ constexpr std::array kChecks = {
     Check{"two_pipelines", check_two_pipelines},
     Check{"one_pipeline_twice", check_one_pipeline_twice},
     Check{"bounds", check_bounds},
+    Check{"approximations", check_approximations},
     Check{"memory", check_memory},
     Check{"leaks", check_leaks},
     Check{"hang", check_hang},

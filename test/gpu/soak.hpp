@@ -107,6 +107,7 @@ void check_other_buffers(Soak& soak);
 void check_two_pipelines(Soak& soak);
 void check_one_pipeline_twice(Soak& soak);
 void check_bounds(Soak& soak);
+void check_approximations(Soak& soak);
 void check_memory(Soak& soak);
 void check_hang(Soak& soak);
 void check_loss(Soak& soak);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // vyre_verify_maths: compares the maths library with functions of higher precision: every f32 input
-// of the functions of one argument, and large samples of pow and of the f64 functions. Prints a
-// markdown table (docs/design/maths.md shows one) and ends with 1 if a bound or a special value is
-// missed.
+// of the functions of one argument, and large samples of pow and of the f64 functions.
+// Approximations are compared with the strict functions as well. Prints a markdown table
+// (docs/design/maths.md shows one) and ends with 1 if a bound or a special value is missed.
 //
 // The reference is the C library in f64, whose error is below 2^-28 of an f32 ULP, and long double
 // for f64.
@@ -22,6 +22,8 @@
 #include <thread>
 #include <vector>
 
+#include "codegen/approximations.hpp"
+#include "ir/maths_approximate.hpp"
 #include "ir/maths_backend.hpp"
 #include "ir/maths_error_test.hpp"
 #include "ir/maths_exp.hpp"
@@ -36,7 +38,10 @@ namespace {
 using vyre::ir::maths::Native;
 using vyre::test::kWrong;
 using vyre::test::recip_of;
+using vyre::test::steps_between;
 using vyre::test::ulp_error;
+template <class B>
+using Approximate = vyre::ir::maths::Approximations<B>;
 using Exp = vyre::ir::maths::ExpFunctions<Native>;
 using Log = vyre::ir::maths::LogFunctions<Native>;
 template <class B>
@@ -230,11 +235,28 @@ void apply(const Branched<Low, High, Any>& function, const float (&x)[kBlock],
     apply(function.any, x, result);
 }
 
+// What an approximation may be from the strict function, in numbers that lie between.
+template <class Function>
+struct Strict {
+  Function function;
+  uint32_t steps;
+
+  void judge(Block& b) const {
+    float expected[kBlock];
+    apply(function, b.x, expected);
+    for (size_t i = 0; i < kBlock; ++i)
+      if (steps_between(b.result[i], expected[i]) > steps) b.error[i] = kWrong;
+  }
+};
+struct NoOther {
+  static void judge(Block&) {}
+};
+
 // All inputs. With a symmetry the reference is asked for one sign only and the other must agree bit
 // by bit.
-template <class Function, class Reference>
-Tally every_input(const Options& options, Symmetry symmetry, Function function,
-                  Reference reference) {
+template <class Function, class Reference, class Other = NoOther>
+Tally every_input(const Options& options, Symmetry symmetry, Function function, Reference reference,
+                  const Other& other = {}) {
   const uint64_t inputs = (uint64_t{1} << (symmetry == Symmetry::None ? 32 : 31)) / options.stride;
   return run((inputs + kBlock - 1) / kBlock, options.threads, [&](uint64_t number, Tally& tally) {
     Block b;
@@ -247,6 +269,7 @@ Tally every_input(const Options& options, Symmetry symmetry, Function function,
     apply(function, b.x, b.result);
     for (size_t i = 0; i < kBlock; ++i) b.exact[i] = reference(static_cast<double>(b.x[i]));
     b.judge();
+    other.judge(b);
     b.add_to(tally);
     if (symmetry == Symmetry::None) return;
 
@@ -371,6 +394,48 @@ void verify(const Options& o) {
       [&] { return sampled_f64(o, Roots64::recip, [](long double x) { return recip_of(x); }); });
 }
 
+uint32_t bound_of(vyre::ir::Intrinsic op) {
+  using vyre::codegen::find_approximation;
+  return find_approximation(vyre::codegen::kHostApproximations, op, vyre::ir::Type::F32, ~0U)->ulps;
+}
+
+template <template <class> class Functions>
+auto branched_sin() {
+  return Branched{[](float x) { return Functions<Below>::sin(x); },
+                  [](float x) { return Functions<Beyond>::sin(x); },
+                  [](float x) { return Functions<Native>::sin(x); }};
+}
+template <template <class> class Functions>
+auto branched_cos() {
+  return Branched{[](float x) { return Functions<Below>::cos(x); },
+                  [](float x) { return Functions<Beyond>::cos(x); },
+                  [](float x) { return Functions<Native>::cos(x); }};
+}
+
+// Those of codegen/approximations.hpp that are functions of the library.
+void verify_approximations(const Options& o) {
+  using vyre::ir::Intrinsic;
+  const auto each = [&](const char* name, Intrinsic op, Symmetry symmetry, auto function,
+                        auto strict, auto reference) {
+    const uint32_t ulps = bound_of(op);
+    row(o, name, ulps, [&] {
+      return every_input(o, symmetry, function, reference, Strict<decltype(strict)>{strict, ulps});
+    });
+  };
+  each("approximate sin", Intrinsic::Sin, Symmetry::Odd, branched_sin<Approximate>(),
+       branched_sin<Trig>(), [](double x) { return near_zero(x, [&] { return std::sin(x); }); });
+  each("approximate cos", Intrinsic::Cos, Symmetry::Even, branched_cos<Approximate>(),
+       branched_cos<Trig>(), [](double x) { return std::fabs(x) < kSmall ? 1.0 : std::cos(x); });
+  each(
+      "approximate rsqrt", Intrinsic::Rsqrt, Symmetry::None,
+      [](float x) { return Approximate<Native>::rsqrt(x); },
+      [](float x) { return Roots::rsqrt(x); }, [](double x) { return recip_of(std::sqrt(x)); });
+  each(
+      "approximate recip", Intrinsic::Recip, Symmetry::Odd,
+      [](float x) { return Approximate<Native>::recip(x); },
+      [](float x) { return Roots::recip(x); }, [](double x) { return recip_of(x); });
+}
+
 constexpr const char* kUsage =
     "usage: vyre_verify_maths [--stride N] [--pairs N] [--doubles N] [--threads N] [FUNCTION...]\n"
     "  --stride N    check every Nth input of the functions of one argument (1)\n"
@@ -408,5 +473,6 @@ int main(int argc, char** argv) {
     }
   }
   verify(options);
+  verify_approximations(options);
   return failures == 0 ? 0 : 1;
 }

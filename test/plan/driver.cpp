@@ -119,7 +119,6 @@ class Driven {
     config.timeout = options_.timeout;
     config.grid = options_.grid;
     config.workgroup = options_.workgroup;
-    if (options_.ulp_budget != 0) config.ulp_budget = options_.ulp_budget;
     config.trap_handler = std::make_shared<const TrapHandler>(
         [this](std::span<const TrapReport> reports, HandlerBuffers& buffers) {
           return generator::handle_resume(source_.program, reports, buffers);
@@ -135,12 +134,14 @@ class Driven {
     for (size_t i = 0; i < count; ++i) {
       const check::BufferFacts& facts = source_.buffers[i];
       if (source_.program.buffers[i].kind == BufferKind::Shared) continue;
+      const uint64_t alignment = std::max<uint64_t>(facts.align, device::kLeastAlignment);
       const uint64_t bytes = launch->counts[i] * bytes_of(source_.program.buffers[i].element);
       // Of some uniforms the driver knows what they hold.
       const bool known = facts.role == check::Role::Uniform && i % 2 == 1;
       if (resident() && !host[i] && !known) {
-        auto buffer =
-            facts.input_slot ? device_.upload(inputs[*facts.input_slot]) : device_.allocate(bytes);
+        auto buffer = facts.input_slot
+                          ? device_.upload(inputs[*facts.input_slot], alignment)
+                          : device_.allocate(bytes, device::Contents::Zeros, alignment);
         if (!buffer) return std::unexpected(buffer.error());
         buffers[i] = std::move(*buffer);
         // What was there before must not matter.

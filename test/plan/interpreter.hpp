@@ -30,7 +30,6 @@ struct RunOptions {
   uint64_t max_launches = 200'000;
   // Of the driver: what memory holds that need not be cleared.
   std::optional<std::byte> poison = {};
-  uint32_t ulp_budget = 0;  // of a device of the driver
 };
 
 // A dispatch, whether it ended well or not.

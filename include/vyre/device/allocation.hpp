@@ -28,6 +28,13 @@ enum class Contents : uint8_t {
 // One of its own for everyone who calls, never 0.
 uint64_t new_owner();
 
+// Every address is a multiple of this, and of more on request: a power of two up to kMostAlignment,
+// the size of a huge page.
+inline constexpr uint64_t kLeastAlignment = 256;
+inline constexpr uint64_t kMostAlignment = uint64_t{2} << 20;
+// Of memory that a workgroup shares.
+inline constexpr uint64_t kMostSharedAlignment = 1024;
+
 struct Allocation {
   uint64_t bytes = 0;
   Memory kind = Memory::Device;
@@ -35,6 +42,7 @@ struct Allocation {
   Contents contents = Contents::Uninitialised;
   // The caller writes all of it before anyone can read it, so nothing has to be cleared.
   bool overwritten = false;
+  uint64_t alignment = kLeastAlignment;  // of the address on the device
 };
 
 struct Allocated {

@@ -56,7 +56,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
   [[nodiscard]] uint64_t instance() const { return instance_; }
   [[nodiscard]] uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  // DeviceOutOfMemory, LimitExceeded. Holds what is requested and never another owner's bytes. 0
+  // DeviceOutOfMemory, LimitExceeded; InvalidArgument for an alignment that is no power of two from
+  // kLeastAlignment to kMostAlignment. Holds what is requested and never another owner's bytes. 0
   // bytes are fine.
   Result<Buffer> allocate(const Allocation& wanted);
   Result<Buffer> allocate(uint64_t bytes, Memory kind = Memory::Device);
@@ -111,8 +112,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
     Format native_format = Format::Program;
   };
 
-  // Fulfils what Allocation says of contents: memory that a driver or a pool gives again is taken
-  // for another owner's unless it is known to be the same one's.
+  // Fulfils what Allocation says of alignment and contents: memory that a driver or a pool gives
+  // again is taken for another owner's unless it is known to be the same one's.
   virtual Result<Allocated> do_allocate(const Allocation& wanted) = 0;
   virtual void do_release(Handle handle) noexcept = 0;  // of memory or loaded code
   virtual Result<void> do_transfer(std::span<const Transfer> transfers) = 0;

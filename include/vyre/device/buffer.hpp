@@ -26,6 +26,9 @@ class Buffer {
 
   [[nodiscard]] bool valid() const { return owned_ != nullptr; }
   [[nodiscard]] uint64_t bytes() const { return owned_ ? owned_->bytes : 0; }
+  // Its address is a multiple of this, which was requested; what it happens to be besides does not
+  // count.
+  [[nodiscard]] uint64_t alignment() const { return owned_ ? owned_->alignment : 0; }
   [[nodiscard]] Memory kind() const { return owned_ ? owned_->kind : Memory::Device; }
   [[nodiscard]] Handle handle() const { return owned_ ? owned_->handle : Handle{}; }
   // The same as destroying it.
@@ -61,11 +64,17 @@ class Buffer {
     std::shared_ptr<Backend> backend;
     Handle handle;
     uint64_t bytes = 0;
+    uint64_t alignment = 0;
     Memory kind = Memory::Device;
     uint32_t generation = 0;
     std::atomic<uint32_t> uses = 0;
     Owned(std::shared_ptr<Backend> b, Handle h, const Allocation& wanted, uint32_t g)
-        : backend(std::move(b)), handle(h), bytes(wanted.bytes), kind(wanted.kind), generation(g) {}
+        : backend(std::move(b)),
+          handle(h),
+          bytes(wanted.bytes),
+          alignment(wanted.alignment),
+          kind(wanted.kind),
+          generation(g) {}
     Owned(const Owned&) = delete;
     Owned& operator=(const Owned&) = delete;
     ~Owned();

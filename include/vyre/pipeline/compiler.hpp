@@ -32,18 +32,31 @@
 
 namespace vyre::pipeline {
 
+// What code is tuned for.
+enum class Profile : uint8_t {
+  Throughput,  // to run fast
+  Latency,     // to be there soon: few passes, one lane after the other
+};
+std::string_view name_of(Profile profile);
+// InvalidArgument, with the names that there are.
+Result<Profile> profile_of(std::string_view name);
+
 // Every option that reaches code generation, and nothing else.
 struct Policy {
   plan::RouteVariant variant = {.route = plan::Route::Native};
   bool checked = false;
   std::optional<check::Axes> workgroup{};  // instead of the program's
-  uint32_t ulp_budget = 0;
-  std::string profile{};
-  bool speculation = false;
-  bool persistent_threads = false;
+  uint32_t ulp_budget = 0;                 // of maths functions; 0: strict
+  Profile profile = Profile::Throughput;
   friend bool operator==(const Policy&, const Policy&) = default;
 };
+// Those fields that differ from `policy` where the device has no other code for them: the budget
+// that the approximations need which are used, Throughput where there is no cheap code. Equal code
+// has equal keys.
+Policy effective_policy(Policy policy, const check::CheckedProgram& program,
+                        const device::BackendInfo& info);
 using Fields = std::vector<std::pair<std::string, std::string>>;
+// Every field.
 Fields describe(const Policy& policy);
 
 // Of all that decides about code: the sources from the language to the backends, and the LLVM that

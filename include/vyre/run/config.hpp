@@ -45,8 +45,8 @@ using ProgressFunction = std::function<void(uint64_t done, uint64_t of)>;
 // a pending dispatch keeps what it needs.
 // clang-format off
 #define VYRE_CONFIG_FIELDS(X)                                                                        \
-  X(std::string,                             profile)             /* name of a set of tuning choices */ \
-  X(uint32_t,                                ulp_budget)          /* 0: strict */                     \
+  X(std::string,                             profile)             /* what code is tuned for */        \
+  X(uint32_t,                                ulp_budget)          /* of maths functions; 0: strict */ \
   X(std::chrono::nanoseconds,                timeout)             /* of each whole call; 0: none */   \
   X(std::string,                             label)               /* for traces and errors */         \
   X(uint64_t,                                max_state_bytes)     /* saved across grid barriers */    \
@@ -80,11 +80,8 @@ struct DispatchConfig {
 DispatchConfig merge(const DispatchConfig& base, const DispatchConfig& over);
 
 // InvalidArgument: fixpoint_iterations 0, grid and grid_from together, an offset that is not a
-// multiple of 4, a queue or a timing that is not there.
+// multiple of 4, a queue, a timing or a profile that is not there.
 inline constexpr uint32_t kQueues = 64;
 Result<void> check_config(const DispatchConfig& config);
-
-// The fields that are set, as text, for manifests; handlers and buffers are named, not shown.
-std::vector<std::pair<std::string, std::string>> describe(const DispatchConfig& config);
 
 }  // namespace vyre::run

@@ -264,10 +264,13 @@ class Device {
 
   // ---- data that stays on the device
   // Zeros, or on request uninitialised: anything but what pipelines, other devices, other handles
-  // of this device or other processes left there.
+  // of this device or other processes left there. `alignment`: for a buffer with a larger @align, a
+  // power of two up to device::kMostAlignment.
   [[nodiscard]] Result<Buffer> allocate(uint64_t bytes,
-                                        device::Contents contents = device::Contents::Zeros) const;
-  [[nodiscard]] Result<Buffer> upload(std::span<const std::byte> bytes) const;
+                                        device::Contents contents = device::Contents::Zeros,
+                                        uint64_t alignment = device::kLeastAlignment) const;
+  [[nodiscard]] Result<Buffer> upload(std::span<const std::byte> bytes,
+                                      uint64_t alignment = device::kLeastAlignment) const;
   Result<void> write(const Buffer& buffer, std::span<const std::byte> bytes,
                      uint64_t offset = 0) const;
   Result<void> write_many(std::span<const Write> writes) const;  // one batch, in order

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <new>
 
+#include "vyre/device/allocation.hpp"
+
 namespace vyre::backend::cpu {
 
 using device::KernelStop;
@@ -18,7 +20,7 @@ namespace {
 #define VYRE_CALLS_LOADED_CODE
 #endif
 
-constexpr std::align_val_t kScratchAlign{64};
+constexpr std::align_val_t kScratchAlign{device::kMostSharedAlignment};
 constexpr uint64_t kNoLaunch = ~uint64_t{0};
 constexpr auto kProgressEvery = std::chrono::milliseconds(100);
 

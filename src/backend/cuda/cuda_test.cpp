@@ -422,6 +422,46 @@ TEST_F(CudaTest, KernelsGetTheirArguments) {
   EXPECT_NE(second.args.control, first.args.control);  // each launch has its own
 }
 
+// D-PIPE.10: the driver's memory is at multiples of 256; kernels get the multiple that was wanted,
+// and the driver gets back what it gave.
+TEST_F(CudaTest, MemoryIsAlignedAsWanted) {
+  for (const bool pools : {false, true}) {
+    SCOPED_TRACE(pools);
+    close();
+    cuda::FakeSettings settings;
+    settings.attributes[static_cast<int>(cuda::DeviceAttribute::MemoryPools)] = pools ? 1 : 0;
+    fake_cuda().reset(settings);
+    open();
+    for (uint64_t alignment = 256; alignment <= kMostAlignment; alignment *= 2) {
+      buffers_.clear();
+      regions_.clear();
+      for (const uint64_t bytes : {uint64_t{4}, uint64_t{40}, uint64_t{4096}}) {
+        auto buffer = device_->allocate(Allocation{.bytes = bytes, .alignment = alignment});
+        ASSERT_TRUE(buffer) << to_string(buffer.error());
+        EXPECT_EQ(buffer->alignment(), alignment);
+        // All of it is there: the fake's memory is the host's.
+        Words words(bytes / 4, 7);
+        const Transfer up = to_device(buffer->whole(), words.data());
+        ASSERT_TRUE(device_->transfer({&up, 1}));
+        buffers_.push_back(std::move(*buffer));
+        regions_.push_back(buffers_.back().whole());
+      }
+      const size_t before = fake_cuda().launches().size();
+      ASSERT_TRUE(run({launch(kTwo, {1, 1, 1})}));
+      const Parameters parameters(fake_cuda().launches()[before]);
+      for (const KernelBinding& binding : parameters.bindings) {
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(binding.address) % alignment, 0u) << alignment;
+        EXPECT_EQ(*reinterpret_cast<const uint32_t*>(binding.address), 7u);
+      }
+    }
+    buffers_.clear();
+    EXPECT_EQ(device_->allocate(Allocation{.bytes = 4, .kind = Memory::Staging, .alignment = 4096})
+                  .error()
+                  .code,
+              ErrorCode::InvalidArgument);
+  }
+}
+
 // Threads with several lanes: as many blocks as it takes for the lanes of a row.
 TEST_F(CudaTest, BlocksOfSeveralWorkgroups) {
   open();

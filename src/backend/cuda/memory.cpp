@@ -18,8 +18,8 @@ namespace {
 // Code reads and writes vectors of this many bytes, also at the end of a buffer.
 constexpr uint64_t kRow = 16;
 
-uint64_t rounded(uint64_t bytes) {
-  return (bytes + kRow - 1) / kRow * kRow;
+uint64_t rounded(uint64_t bytes, uint64_t to = kRow) {
+  return (bytes + to - 1) / to * to;
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ Result<DeviceAddress> DeviceMemory::allocate_on_device(uint64_t bytes, bool clea
   // Other streams may use it only when this one has come so far.
   if (ready.ok() && (clear || pool_ != nullptr)) ready = gpu_.await(stream_);
   if (ready.ok()) return address;
-  free({.address = address, .bytes = bytes});
+  free({.address = address, .start = address, .bytes = bytes});
   return std::unexpected(gpu_.allocation_failed(ready, bytes));
 }
 
@@ -100,10 +100,13 @@ Result<DeviceMemory::Block> DeviceMemory::allocate_on_host(uint64_t bytes, bool 
 Result<Allocated> DeviceMemory::allocate(const Allocation& wanted) {
   const Handle handle = new_handle();
   const bool clear = !wanted.overwritten;
+  uint64_t taken = rounded(wanted.bytes);
   Block block;
   if (wanted.bytes != 0 && wanted.kind == Memory::Device) {
-    VYRE_TRY_ASSIGN(auto address, allocate_on_device(rounded(wanted.bytes), clear));
-    block.address = address;
+    // The driver's memory is at multiples of 256: more of it has other multiples inside.
+    taken += wanted.alignment - kLeastAlignment;
+    VYRE_TRY_ASSIGN(block.start, allocate_on_device(taken, clear));
+    block.address = rounded(block.start, wanted.alignment);
   } else if (wanted.bytes != 0) {
     VYRE_TRY_ASSIGN(auto made, allocate_on_host(wanted.bytes, clear));
     block = made;
@@ -118,16 +121,16 @@ Result<Allocated> DeviceMemory::allocate(const Allocation& wanted) {
   }
   bytes_ += block.bytes;
   peak_bytes_ = std::max(peak_bytes_, bytes_);
-  return Allocated{handle, clear ? rounded(wanted.bytes) : 0};
+  return Allocated{handle, clear ? taken : 0};
 }
 
 void DeviceMemory::free(const Block& block) noexcept {
   if (block.host != nullptr)
     gpu_.deferred.pinned(block.host, block.bytes);
-  else if (block.address != 0 && pool_ != nullptr)
-    std::ignore = gpu_.driver.pool_free(block.address, stream_);
-  else if (block.address != 0)
-    gpu_.deferred.memory(block.address, block.bytes);
+  else if (block.start != 0 && pool_ != nullptr)
+    std::ignore = gpu_.driver.pool_free(block.start, stream_);
+  else if (block.start != 0)
+    gpu_.deferred.memory(block.start, block.bytes);
 }
 
 std::optional<DeviceMemory::Block> DeviceMemory::take(Handle handle) noexcept {

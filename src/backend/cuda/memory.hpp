@@ -21,7 +21,8 @@ namespace vyre::backend::cuda {
 class DeviceMemory {
  public:
   struct Block {
-    DeviceAddress address = 0;  // at a multiple of 256; 0 if there are no bytes
+    DeviceAddress address = 0;  // at the alignment that was wanted; 0 if there are no bytes
+    DeviceAddress start = 0;    // of what the driver gave, which is freed
     std::byte* host = nullptr;  // of pinned memory
     uint64_t bytes = 0;
   };

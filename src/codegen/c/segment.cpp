@@ -87,16 +87,17 @@ class SegmentPrinter {
 
   // ---- scratch memory: what a workgroup shares, and what lives across its barriers
 
+  static constexpr uint64_t kLine = 64;
   void lay_out() {
-    constexpr uint64_t kLine = 64;
-    const auto take = [&](uint64_t bytes) {
-      const uint64_t at = scratch_;
-      scratch_ += (bytes + kLine - 1) / kLine * kLine;
+    const auto take = [&](uint64_t bytes, uint64_t alignment = kLine) {
+      const uint64_t at = (scratch_ + alignment - 1) / alignment * alignment;
+      scratch_ = at + (bytes + kLine - 1) / kLine * kLine;
       return at;
     };
     shared_at_.resize(p_.buffers.size());
     for (uint32_t i = 0; i < p_.buffers.size(); ++i)
-      if (is_shared(i)) shared_at_[i] = take(shared_bytes(i));
+      if (is_shared(i))
+        shared_at_[i] = take(shared_bytes(i), std::max<uint64_t>(c_.buffers[i].align, kLine));
     if (!cut_) return;
     for (const Hidden& h : cut_->hidden) {
       Row row;

@@ -48,7 +48,8 @@ inline std::string ir_of(std::string_view source, bool checked = false) {
 
 // For a processor that every test machine agrees on: the level "x86-64-v3" has 256-bit vectors and
 // fused multiplications, "x86-64-v4" vectors of 512 bits.
-inline std::string assembly_of(std::string_view source, const char* level = "x86-64-v3") {
+inline std::string assembly_of(std::string_view source, const char* level = "x86-64-v3",
+                               const HostTarget& target = {}) {
   const plan::Plan plan = plan_of(source);
   Machine machine;
   machine.triple = "x86_64-unknown-linux-gnu";
@@ -59,7 +60,7 @@ inline std::string assembly_of(std::string_view source, const char* level = "x86
     for (uint32_t i = 0; i < plan.segments.size(); ++i) {
       const auto phases = Phases::make(plan.segments[i].program, false);
       if (!phases) return Result<void>(std::unexpected(phases.error()));
-      emit_kernel(module, {plan.segments[i], *phases, {}, i}, {.half_conversions = true});
+      emit_kernel(module, {plan.segments[i], *phases, {}, i}, target);
     }
     return Result<void>();
   }));

@@ -35,6 +35,7 @@ void LLVMInitializeNVPTXAsmPrinter();
 #include "codegen/in_process.hpp"
 #include "codegen/llvm/nan_bits.hpp"
 #include "codegen/llvm/narrow_lanes.hpp"
+#include "codegen/llvm/streaming.hpp"
 #include "codegen/llvm/wrapping_tests.hpp"
 
 namespace vyre::codegen {
@@ -115,19 +116,19 @@ constexpr const char* kPasses =
 
 // The same for lanes that are threads: several of them in one are vectors only until what they do
 // is known to lie side by side; then it is taken apart, what two lanes load is loaded once, and
-// LLVM combines what a thread accesses in a row. Nothing may follow the last two passes,
+// LLVM combines what a thread accesses in a row. Nothing may follow the last three passes,
 // which instcombine would undo.
 constexpr const char* kThreadPasses =
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,infer-alignment,"
     "vyre-take-apart,instcombine<no-verify-fixpoint>,vyre-nan-bits,loop-mssa(loop-rotate,licm),"
     "simplifycfg,gvn<no-pre>,instcombine<no-verify-fixpoint>,loop(loop-unroll-full),sroa,"
     "early-cse<memssa>,loop-unroll<O3>,simplifycfg,early-cse<memssa>,correlated-propagation,"
-    "infer-alignment,dse,adce,simplifycfg,vyre-sign-bits,vyre-wrapping-tests)";
+    "infer-alignment,dse,adce,simplifycfg,vyre-sign-bits,vyre-wrapping-tests,vyre-streaming)";
 
 // For the largest modules. What PTX needs to mean the same is done for it as well.
 constexpr const char* kCheapPasses = "function(vyre-promote)";
 constexpr const char* kCheapThreadPasses =
-    "function(vyre-promote,vyre-sign-bits,vyre-wrapping-tests)";
+    "function(vyre-promote,vyre-sign-bits,vyre-wrapping-tests,vyre-streaming)";
 
 // Variables to registers. LLVM searches all blocks after each of them, so they
 // stay in memory where both are many.
@@ -166,6 +167,10 @@ void optimise(Work& work, const char* pipeline) {
     }
     if (name == WrappingTests::kName) {
       passes.addPass(WrappingTests());
+      return true;
+    }
+    if (name == StreamingAccesses::kName) {
+      passes.addPass(StreamingAccesses());
       return true;
     }
     if (name == SignBits::kName) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/llvm/body/atomic_emitter.hpp"
 
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include "base/check.hpp"
 #include "codegen/llvm/body/emitters.hpp"
 
@@ -76,6 +78,9 @@ llvm::Value* AtomicEmitter::scalar(const MemoryRef& m, const Atomic& e, llvm::Va
     return old;
   }
   if (m.own) return unshared(m, e, address, a, b);
+  if (x_.options.fences_releases &&
+      (e.order == MemoryOrder::Release || e.order == MemoryOrder::AcqRel))
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   llvm::Type* const t = type_of(m.element, b_.getContext());
   const llvm::Align align = e_.memory.align_of(m);
   if (e.op == AtomicOp::Load) {

@@ -9,8 +9,10 @@
 
 #include <deque>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "codegen/approximations.hpp"
 #include "codegen/llvm/body/code_size.hpp"
 #include "codegen/llvm/body/condition_facts.hpp"
 #include "codegen/llvm/body/divergence.hpp"
@@ -34,8 +36,13 @@ struct BodyOptions {
   // Threads share lines of a cache: what is there already is not written again where all may
   // write.
   bool shared_lines = false;
+  // Stores past the caches are finished before a release. On x86-64 these are not ordered by it.
+  bool fences_releases = false;
   // Lanes of a block of one that can wait for each other and see each other's values.
   bool lanes_are_threads = false;
+  // Of maths functions, and how far from exact their results may be.
+  std::span<const Approximation> approximations = {};
+  uint32_t ulp_budget = 0;
   // By statement of the program: PhaseShape::serialised.
   const std::vector<bool>* serialised = nullptr;
   // Of the program: which functions are called; null: all are inlined.

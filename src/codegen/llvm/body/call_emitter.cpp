@@ -220,11 +220,17 @@ Val CallEmitter::call_function(const Call& e) {
 Val CallEmitter::maths(Intrinsic op, Type type, std::span<const Val> args) {
   bool varying = false;
   for (const Val& arg : args) varying = varying || arg.varying;
+  const Approximation* const approximation =
+      find_approximation(x_.options.approximations, op, type, x_.options.ulp_budget);
+  if (approximation != nullptr && approximation->kind == Approximation::Kind::Instruction)
+    return instruction(op, args, varying);
   const MathsFunctions& library = maths_functions();
   Frame inner;
   inner.c = &library.program;
   inner.d = varying ? &library.varying(x_.options.shape) : &library.uniform;
-  const FnId fn = maths_library().function(op, type);
+  const FnId fn = approximation != nullptr ? maths_library().approximation(op)
+                                           : maths_library().function(op, type);
+  VYRE_CHECK(fn.valid());
   inner.slots = slots_of(*inner.c, fn);
   if (x_.options.size != nullptr && x_.options.size->maths_called)
     return call_maths(std::move(inner), fn, args, varying);
@@ -232,6 +238,16 @@ Val CallEmitter::maths(Intrinsic op, Type type, std::span<const Val> args) {
   for (size_t k = 0; k < args.size(); ++k)
     inner.slots[params[k].index()].value = {varying ? math_.splat(args[k]) : args[k].v, varying};
   return inline_body(std::move(inner), fn);
+}
+
+Val CallEmitter::instruction(Intrinsic op, std::span<const Val> args, bool varying) {
+  if (!varying || !x_.wide()) return {x_.threads().approximate(op, args[0].v), varying};
+  // Lanes of a thread that are still side by side.
+  llvm::Value* result = llvm::PoisonValue::get(x_.vector(b_.getFloatTy()));
+  for (uint32_t lane = 0; lane < x_.lanes(); ++lane)
+    result = b_.CreateInsertElement(
+        result, x_.threads().approximate(op, b_.CreateExtractElement(args[0].v, lane)), lane);
+  return {result, true};
 }
 
 // They have no effect but their value, so lanes that are not meant need no mask, and all

@@ -39,6 +39,8 @@ class CallEmitter : Emitter {
   Slots slots_of(const check::CheckedProgram& program, ir::FnId fn);
   Val inline_body(Frame frame, ir::FnId fn);
   Val call_function(const ir::Call& e);
+  // By an instruction of the device, lane by lane.
+  Val instruction(ir::Intrinsic op, std::span<const Val> args, bool varying);
   Val call_maths(Frame frame, ir::FnId fn, std::span<const Val> args, bool varying);
   // Emits what `body` does as a function, in which nothing is known of what is around the call.
   OutOfLine make_function(const Callee& callee, llvm::function_ref<Val(llvm::Function&)> body);

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/llvm/body/divergence.hpp"
 
+#include <algorithm>
+
 #include "base/match.hpp"
 #include "ir/properties.hpp"
 
 namespace vyre::codegen {
 
 using namespace ir;
+
+uint32_t coalesced_axis(const Program& program) {
+  const auto hinted = std::ranges::find_if(
+      program.buffers, [](const Buffer& b) { return b.coalesce_axis.has_value(); });
+  return hinted == program.buffers.end() ? 0 : *hinted->coalesce_axis;
+}
 
 Divergence::Divergence(const check::CheckedProgram& checked, BlockShape shape, Options options)
     : c_(checked),
@@ -65,7 +73,7 @@ bool Divergence::stays_convergent(const For& loop) const {
 
 bool Divergence::counts_lanes(ExprId id) const {
   if (const auto* e = std::get_if<BuiltinRef>(&p_[id]))
-    return (e->builtin == Builtin::Gid || e->builtin == Builtin::Lid) && e->axis == 0;
+    return (e->builtin == Builtin::Gid || e->builtin == Builtin::Lid) && e->axis == shape_.axis;
   if (const auto* e = std::get_if<Binary>(&p_[id])) {
     if (e->op == BinaryOp::Add && counts_lanes(e->right)) return !varies(e->left);
     return (e->op == BinaryOp::Add || e->op == BinaryOp::Sub) && counts_lanes(e->left) &&
@@ -123,7 +131,8 @@ bool Divergence::varies(ExprId id) const {
       [&](const BuiltinRef& e) {
         switch (e.builtin) {
           case Builtin::Gid:
-          case Builtin::Lid: return e.axis == 0 || (shape_.packed && c_.workgroup_axes > 1);
+          case Builtin::Lid:
+            return e.axis == shape_.axis || (shape_.packed && c_.workgroup_axes > 1);
           case Builtin::SubgroupLane: return true;
           case Builtin::SubgroupId: return !shape_.packed;
           case Builtin::Wid:

@@ -14,9 +14,13 @@ namespace vyre::codegen {
 struct BlockShape {
   uint32_t lanes = 1;
   // By their number in the workgroup, whatever its rows are, so that a block is a subgroup;
-  // otherwise a block is part of a row along x.
+  // otherwise a block is part of a row along an axis.
   bool packed = false;
+  uint32_t axis = 0;
 };
+// The axis along which neighbouring lanes should lie: the @coalesce of the first buffer that has
+// one; 0, which is x, if none has.
+uint32_t coalesced_axis(const ir::Program& program);
 
 class Divergence {
  public:

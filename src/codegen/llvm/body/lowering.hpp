@@ -89,6 +89,8 @@ class ThreadLowering {
   [[nodiscard]] virtual bool subgroups_are_full() const = 0;
   // Between accesses of this lane and those of others anywhere on the device.
   virtual void fence() = 0;
+  // A function of one f32 (codegen/approximations.hpp, Kind::Instruction) of a scalar.
+  virtual llvm::Value* approximate(ir::Intrinsic op, llvm::Value* x) = 0;
   // What TargetLowering::poll() does, in two parts: so many units of work (i32) are done; if that
   // was enough, poll whether to go on.
   virtual void count_work(llvm::Value* units) = 0;

@@ -18,7 +18,7 @@ Val BlockLowering::builtin(Builtin builtin, uint32_t axis) {
     case Builtin::SubgroupSize: return {b_.getInt32(kSubgroupLanes), false};
     case Builtin::SubgroupLane:
       // A packed block is a subgroup.
-      if (row_.shape.packed) return along_x(b_.CreateNeg(row_.start));
+      if (row_.shape.packed) return along_row(b_.CreateNeg(row_.start));
       return {b_.CreateAnd(lane_in_group().v, splat(b_.getInt32(kSubgroupLanes - 1))),
               row_.shape.lanes > 1};
     case Builtin::SubgroupId:
@@ -30,8 +30,9 @@ Val BlockLowering::builtin(Builtin builtin, uint32_t axis) {
     case Builtin::Gid: break;
   }
   const bool global = builtin == Builtin::Gid;
-  llvm::Value* const group_start =
-      axis == 0 ? row_.group_x : b_.CreateMul(k_.ids.wid[axis], b_.getInt32(size_[axis]));
+  llvm::Value* const group_start = axis == row_.axis
+                                       ? row_.group_start
+                                       : b_.CreateMul(k_.ids.wid[axis], b_.getInt32(size_[axis]));
   if (row_.shape.packed && phase_.workgroup_axes > 1) {
     const Val l = lane_in_group();
     llvm::Value* v = l.v;
@@ -44,14 +45,15 @@ Val BlockLowering::builtin(Builtin builtin, uint32_t axis) {
       v = b_.CreateUDiv(v, splat(b_.getInt32(size_[0] * size_[1])));
     return {global ? b_.CreateAdd(v, splat(group_start)) : v, true};
   }
-  if (axis != 0) {
+  if (axis != row_.axis) {
     llvm::Value* const l =
         row_.shape.packed ? static_cast<llvm::Value*>(b_.getInt32(0)) : row_.lid[axis];
     return {global ? b_.CreateAdd(group_start, l) : l, false};
   }
-  // Along x: packed blocks count from the start of the workgroup, others from that of the grid.
-  if (row_.shape.packed) return along_x(global ? row_.group_x : b_.getInt32(0));
-  return along_x(global ? b_.getInt32(0) : b_.CreateNeg(row_.group_x));
+  // Along the row: packed blocks count from the start of the workgroup, others from that of the
+  // grid.
+  if (row_.shape.packed) return along_row(global ? row_.group_start : b_.getInt32(0));
+  return along_row(global ? b_.getInt32(0) : b_.CreateNeg(row_.group_start));
 }
 
 MemoryRef BlockLowering::buffer(BufferId id) {
@@ -66,7 +68,7 @@ Val BlockLowering::global_lane() {
     const Val l = lane_in_group();
     return {b_.CreateAdd(splat(b_.CreateMul(group, b_.getInt32(lanes))), l.v), wide};
   }
-  const Val x = along_x(b_.getInt32(0));
+  const Val x = along_row(b_.getInt32(0));
   llvm::Value* const size = splat(b_.getInt32(size_[0]));
   llvm::Value* const group = b_.CreateAdd(splat(k_.ids.row_of_groups), b_.CreateUDiv(x.v, size));
   llvm::Value* const row =
@@ -138,7 +140,7 @@ llvm::Value* BlockLowering::splat(llvm::Value* v) {
   return row_.shape.lanes > 1 ? b_.CreateVectorSplat(row_.shape.lanes, v) : v;
 }
 
-Val BlockLowering::along_x(llvm::Value* offset) {
+Val BlockLowering::along_row(llvm::Value* offset) {
   llvm::Value* const first = b_.CreateAdd(row_.start, offset);
   if (row_.shape.lanes == 1) return {first, false, offset};
   std::vector<uint32_t> numbers;
@@ -148,11 +150,21 @@ Val BlockLowering::along_x(llvm::Value* offset) {
 }
 
 Val BlockLowering::lane_in_group() {
-  if (row_.shape.packed) return along_x(b_.getInt32(0));
-  llvm::Value* const row =
-      b_.CreateMul(b_.CreateAdd(b_.CreateMul(row_.lid[2], b_.getInt32(size_[1])), row_.lid[1]),
-                   b_.getInt32(size_[0]));
-  return along_x(b_.CreateSub(row, row_.group_x));
+  if (row_.shape.packed) return along_row(b_.getInt32(0));
+  if (row_.axis == 0) {
+    llvm::Value* const row =
+        b_.CreateMul(b_.CreateAdd(b_.CreateMul(row_.lid[2], b_.getInt32(size_[1])), row_.lid[1]),
+                     b_.getInt32(size_[0]));
+    return along_row(b_.CreateSub(row, row_.group_start));
+  }
+  const std::array<uint32_t, 3> distance = {1, size_[0], size_[0] * size_[1]};
+  llvm::Value* rest = b_.getInt32(0);
+  for (uint32_t axis = 0; axis < 3; ++axis)
+    if (axis != row_.axis)
+      rest = b_.CreateAdd(rest, b_.CreateMul(row_.lid[axis], b_.getInt32(distance[axis])));
+  const Val along = along_row(b_.CreateNeg(row_.group_start));
+  return {b_.CreateAdd(b_.CreateMul(along.v, splat(b_.getInt32(distance[row_.axis]))), splat(rest)),
+          along.varying};
 }
 
 }  // namespace vyre::codegen

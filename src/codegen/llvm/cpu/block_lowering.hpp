@@ -27,7 +27,8 @@ struct RowState {
 
   BlockShape shape = {};
   std::array<llvm::Value*, 3> lid = {};
-  llvm::Value* group_x = nullptr;
+  uint32_t axis = 0;                   // along which the row lies
+  llvm::Value* group_start = nullptr;  // along it, the first lane of the workgroup
   llvm::Value* start = nullptr;
   llvm::Value* wide_start = nullptr;
   llvm::BasicBlock* lane_end = nullptr;
@@ -81,7 +82,7 @@ class BlockLowering : public TargetLowering, public RowLowering, public CoreLowe
 
   llvm::Value* splat(llvm::Value* v);
   // start + offset + 0, 1, 2 ...
-  Val along_x(llvm::Value* offset);
+  Val along_row(llvm::Value* offset);
   // Not for rows of several workgroups.
   Val lane_in_group();
 

@@ -34,33 +34,37 @@ class RowEmitter {
         repeatable_(!options.checked && !options.shape.packed && repeatable(phase)),
         function_(*builder.GetInsertBlock()->getParent()),
         size_(phase.workgroup),
-        row_{.shape = options.shape},
+        row_{.shape = options.shape, .axis = options.shape.axis},
         lowering_(builder, kernel, phase, row_) {}
 
   void run(llvm::Value* wx, llvm::Value* run, bool any_lane) {
     llvm::Type* const word = b_.getInt64Ty();
     const auto number = [&](uint64_t n) { return llvm::ConstantInt::get(word, n); };
+    const uint32_t along = row_.axis;
+    llvm::Value* const group = along == 0 ? wx : b_.CreateZExt(k_.ids.wid[along], word);
     // As u32: ids wrap nowhere, but the code does not rely on it.
-    row_.group_x = b_.CreateTrunc(b_.CreateMul(wx, number(size_[0])), b_.getInt32Ty());
+    row_.group_start = b_.CreateTrunc(b_.CreateMul(group, number(size_[along])), b_.getInt32Ty());
     if (row_.shape.packed) {
       row(number(0), number(lowering_.lanes_per_group()), lowering_.lanes_per_group());
       return;
     }
-    llvm::Value* const x0 = b_.CreateMul(wx, number(size_[0]), "", true, true);
+    llvm::Value* const x0 = b_.CreateMul(group, number(size_[along]), "", true, true);
     if (any_lane) {
       row_.lid[1] = row_.lid[2] = b_.getInt32(0);
       row(x0, b_.CreateAdd(x0, number(1), "", true, true), 1);
       return;
     }
     llvm::Value* const x1 =
-        b_.CreateAdd(x0, b_.CreateMul(run, number(size_[0]), "", true, true), "", true, true);
-    const auto over = [&](uint32_t axis, auto&& self) -> void {
-      if (axis == 0) {
-        row(x0, x1, size_[0]);
+        b_.CreateAdd(x0, b_.CreateMul(run, number(size_[along]), "", true, true), "", true, true);
+    // The other axes around the row, z outside.
+    const auto over = [&](int axis, auto&& self) -> void {
+      if (axis < 0) {
+        row(x0, x1, size_[along]);
         return;
       }
-      if (size_[axis] == 1) {
-        row_.lid[axis] = b_.getInt32(0);
+      const auto a = static_cast<uint32_t>(axis);
+      if (a == along || size_[a] == 1) {
+        row_.lid[a] = b_.getInt32(0);
         self(axis - 1, self);
         return;
       }
@@ -71,11 +75,11 @@ class RowEmitter {
       b_.SetInsertPoint(body);
       llvm::PHINode* const at = b_.CreatePHI(b_.getInt32Ty(), 2);
       at->addIncoming(b_.getInt32(0), before);
-      row_.lid[axis] = at;
+      row_.lid[a] = at;
       self(axis - 1, self);
       llvm::Value* const next = b_.CreateAdd(at, b_.getInt32(1), "", true, true);
       at->addIncoming(next, b_.GetInsertBlock());
-      b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt32(size_[axis])), body, after);
+      b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt32(size_[a])), body, after);
       b_.SetInsertPoint(after);
     };
     over(2, over);
@@ -144,7 +148,7 @@ class RowEmitter {
   }
   template <class Emit>
   Stretch of_lanes(uint32_t lanes, Emit&& emit) {
-    const BlockShape shape{.lanes = lanes};
+    const BlockShape shape{.lanes = lanes, .axis = row_.axis};
     const Divergence divergence(phase_, shape, {});
     const Divergence* const outer = std::exchange(divergence_, &divergence);
     const BlockShape outer_shape = std::exchange(row_.shape, shape);

@@ -194,5 +194,99 @@ TEST(Atomics, OfBuffersAreAtomic) {
               ContainsRegex("atomicrmw add .*monotonic"));
 }
 
+// D-PIPE.9: without a budget one over x is computed, with one it is divided.
+TEST(Budget, PermitsDivisionsAndRoots) {
+  const std::string source = elementwise("f32", "recip(x[i]) + rsqrt(x[i])");
+  const std::string strict = assembly_of(source);
+  EXPECT_THAT(strict, Not(ContainsRegex("vdivps|vsqrtps")));
+  const std::string one = assembly_of(source, "x86-64-v3", {.ulp_budget = 1});
+  EXPECT_THAT(one, ContainsRegex("vdivps.*%ymm"));
+  EXPECT_THAT(one, Not(HasSubstr("vsqrtps"))) << "rsqrt needs two";
+  EXPECT_THAT(assembly_of(source, "x86-64-v3", {.ulp_budget = 2}), ContainsRegex("vsqrtps.*%ymm"));
+}
+
+// Rows that are stored, then releases in the next phase of the same kernel.
+std::string with_hint(std::string_view hint) {
+  return "program each {\n  workgroup 256;\n  in x : f32[];\n  inout y : f32[] " +
+         std::string(hint) +
+         ";\n  inout flag : u32[];\n  y[gid.x] = x[gid.x] * 2.0;\n  barrier workgroup;\n"
+         "  if lid.x == 0 {\n    atomic_store(flag[1], 1, release);\n"
+         "    let seen = atomic_add(flag[2], 1, acq_rel);\n"
+         "    if seen == 99 { atomic_add(flag[3], 1); }\n  }\n}\n";
+}
+
+// D-PIPE.10: what nobody will read soon goes past the caches whatever its size is. x86-64 lets such
+// stores be seen after a release, so each one is fenced; the worker fences its last ones itself.
+TEST(Locality, StreamingStoresGoPastTheCaches) {
+  const std::string store =
+      "program each {\n  workgroup 256;\n  in x : f32[];\n  inout y : f32[] $;"
+      "\n  y[gid.x] = x[gid.x] * 2.0 + y[gid.x];\n}\n";
+  const auto with = [&](std::string_view hint) {
+    std::string text = store;
+    text.replace(text.find('$'), 1, hint);
+    return text;
+  };
+  EXPECT_THAT(assembly_of(with("@locality(streaming)")), ContainsRegex("vmovntps.*%ymm"));
+  EXPECT_THAT(assembly_of(with("")), Not(HasSubstr("vmovnt")));
+  const HostTarget once{.runs_once = true};
+  const std::string written = elementwise("f32", "x[i] * 2.0");
+  EXPECT_THAT(assembly_of(written, "x86-64-v3", once), HasSubstr("vmovnt")) << "if it is large";
+  std::string kept = written;
+  kept.replace(kept.find("@count"), 0, "@locality(temporal) ");
+  EXPECT_THAT(assembly_of(kept, "x86-64-v3", once), Not(HasSubstr("vmovnt")));
+}
+
+// What a workgroup shares is read by all of it, soon.
+TEST(Locality, SharedMemoryStaysInTheCaches) {
+  const std::string listing = ir_of(
+      "program p {\n  workgroup 256;\n  in x : f32[];\n  inout y : f32[];\n"
+      "  shared s : f32[256] @locality(streaming);\n  s[lid.x] = x[gid.x];\n  barrier workgroup;\n"
+      "  y[gid.x] = s[255 - lid.x];\n  if lid.x == 0 { atomic_store(y[0], 1.0, release); }\n}\n");
+  EXPECT_THAT(listing, Not(HasSubstr("!nontemporal")));
+  EXPECT_THAT(listing, Not(HasSubstr("sfence")));
+}
+
+TEST(Locality, AReleaseIsBehindStreamingStores) {
+  const std::string fenced = ir_of(with_hint("@locality(streaming)"));
+  const std::regex fence(R"(call void @llvm\.x86\.sse\.sfence)");
+  const auto fences = std::distance(std::sregex_iterator(fenced.begin(), fenced.end(), fence), {});
+  EXPECT_GE(fences, 2) << fenced;
+  const size_t release = fenced.find("store atomic i32 1");
+  ASSERT_NE(release, std::string::npos);
+  EXPECT_NE(fenced.rfind("sfence", release), std::string::npos);
+  EXPECT_LT(fenced.find("!nontemporal"), release) << "otherwise there is nothing to fence";
+  EXPECT_THAT(ir_of(with_hint("")), Not(HasSubstr("sfence")));
+}
+
+// D-PIPE.10: lanes of a block lie along the axis in which neighbours touch neighbouring elements.
+TEST(Coalesce, DecidesAlongWhichAxisABlockLies) {
+  const auto with = [](std::string_view hint) {
+    return "program transposed {\n  workgroup 16, 16;\n  uniform n : u32[2];\n  in a : f32[];\n"
+           "  inout o : f32[] " +
+           std::string(hint) +
+           ";\n  over n[0], n[1];\n  let i = gid.x * 4096 + gid.y;\n  o[i] = a[i] + 1.0;\n}\n";
+  };
+  const std::string along_x = ir_of(with(""));
+  EXPECT_THAT(along_x, HasSubstr("@llvm.masked.gather"));
+  EXPECT_THAT(along_x, Not(HasSubstr("load <16 x float>")));
+  const std::string along_y = ir_of(with("@coalesce(y)"));
+  EXPECT_THAT(along_y, Not(HasSubstr("@llvm.masked.gather")));
+  EXPECT_THAT(along_y, HasSubstr("load <16 x float>"));
+  EXPECT_THAT(along_y, HasSubstr("store <16 x float>"));
+  EXPECT_EQ(ir_of(with("@coalesce(x)")), along_x);
+  EXPECT_EQ(ir_of(with("@coalesce(z)")), along_x) << "a workgroup has one lane along z";
+}
+
+// D-PIPE.10
+TEST(Alignment, IsSaidOfPointers) {
+  const auto with = [](std::string_view hint) {
+    return "program p {\n  workgroup 64;\n  inout a : u32[] " + std::string(hint) +
+           ";\n  a[gid.x] = 1;\n}\n";
+  };
+  EXPECT_THAT(ir_of(with("@align(4096)")), ContainsRegex("= !\\{i64 4096\\}"));
+  EXPECT_THAT(ir_of(with("@align(64)")), ContainsRegex("= !\\{i64 256\\}"));
+  EXPECT_THAT(ir_of(with("@align(64)")), Not(ContainsRegex("= !\\{i64 64\\}")));
+}
+
 }  // namespace
 }  // namespace vyre::codegen

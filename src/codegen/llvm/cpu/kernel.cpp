@@ -35,8 +35,8 @@ struct HiddenRow {
 };
 
 constexpr uint64_t kLine = 64;
-uint64_t round_up(uint64_t n) {
-  return (n + kLine - 1) / kLine * kLine;
+uint64_t round_up(uint64_t n, uint64_t to = kLine) {
+  return (n + to - 1) / to * to;
 }
 
 class KernelEmitter {
@@ -121,10 +121,11 @@ class KernelEmitter {
       m.address = invariant(ptr, args_, at + offsetof(KernelBinding, address));
       if (buffers[i].kind != BufferKind::Shared) {
         auto* const load = llvm::cast<llvm::LoadInst>(m.address);
+        const uint64_t alignment = std::max<uint64_t>(program_.buffers[i].align, 256);
         load->setMetadata(
             llvm::LLVMContext::MD_align,
             llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(
-                                            llvm::ConstantInt::get(b_.getInt64Ty(), 256))));
+                                            llvm::ConstantInt::get(b_.getInt64Ty(), alignment))));
       }
       m.length = invariant(b_.getInt32Ty(), args_, at + offsetof(KernelBinding, length));
       m.invariant = is_read_only(buffers[i].kind);
@@ -174,7 +175,9 @@ class KernelEmitter {
     }
     phase.divergence.emplace(*phase.program, phase.shape,
                              Divergence::Options{.accesses_end = target_.checked});
-    phase.merges = phases_.cut() == nullptr && !phase.shape.packed && may_merge(*phase.program);
+    // Workgroups lie side by side along x.
+    phase.merges = phases_.cut() == nullptr && !phase.shape.packed && phase.shape.axis == 0 &&
+                   may_merge(*phase.program);
     const Cost cost = estimated_cost(*phase.program, phase.shape.lanes);
     phase.cost = cost.lane;
     cost_guessed_ = cost_guessed_ || cost.guessed;
@@ -185,9 +188,9 @@ class KernelEmitter {
   // ---- scratch: shared memory and what lives across workgroup barriers
 
   void lay_out_scratch() {
-    const auto take = [&](uint64_t bytes) {
-      const uint64_t at = scratch_bytes_;
-      scratch_bytes_ += round_up(bytes);
+    const auto take = [&](uint64_t bytes, uint64_t alignment = kLine) {
+      const uint64_t at = round_up(scratch_bytes_, alignment);
+      scratch_bytes_ = at + round_up(bytes);
       return at;
     };
     const auto& buffers = program_.program.buffers;
@@ -196,7 +199,7 @@ class KernelEmitter {
     for (uint32_t i = 0; i < buffers.size(); ++i) {
       if (buffers[i].kind != BufferKind::Shared) continue;
       MemoryRef& m = memories_[i];
-      shared_at_[i] = take(shared_bytes(i));
+      shared_at_[i] = take(shared_bytes(i), std::max<uint64_t>(program_.buffers[i].align, kLine));
       m.address = address(scratch_, shared_at_[i]);
       m.length = b_.getInt32(*program_.buffers[i].constant_count);
       m.own = true;
@@ -630,7 +633,17 @@ class KernelEmitter {
               return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax,
                                               b_.CreateLShr(left, weight_bits), b_.getInt32(1));
             },
-        .streams = [&](BufferId id) { return streams(id); },
+        .streams = [&](BufferId id) -> llvm::Value* {
+          // What a workgroup has for itself is small, and read soon.
+          if (memories[id.index()].own) return nullptr;
+          switch (phase.program->program[id].locality) {
+            case Locality::Streaming: return b_.getTrue();
+            case Locality::Temporal: return nullptr;
+            case Locality::None:
+            case Locality::Random: break;
+          }
+          return streams(id);
+        },
         .block_done = block_done,
     };
     emit_blocks(b_, kernel, *phase.program, *phase.divergence,
@@ -642,9 +655,21 @@ class KernelEmitter {
                  .jumps_over_accesses = phase.shape.lanes == 1,
                  .splits_loops = target_.effort == Effort::Full,
                  .shared_lines = true,
+                 .fences_releases = streams_on_request(),
+                 .approximations = kHostApproximations,
+                 .ulp_budget = target_.ulp_budget,
                  .serialised = phase.serialised.empty() ? nullptr : &phase.serialised,
                  .size = sizes_.empty() ? nullptr : &sizes_[index]},
                 wx, run, phase.needed.one);
+  }
+
+  // Stores past the caches may be seen late, which a release must not be. Where nobody requested
+  // them, no other lane of the launch reads what they write (BufferUse::stored_once).
+  [[nodiscard]] bool streams_on_request() const {
+    return std::ranges::any_of(program_.program.buffers, [](const Buffer& b) {
+      return b.locality == Locality::Streaming && !is_read_only(b.kind) &&
+             b.kind != BufferKind::Shared;
+    });
   }
 
   // What is too large for the caches and will not be read again in this dispatch may be

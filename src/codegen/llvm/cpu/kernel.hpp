@@ -23,6 +23,7 @@ struct HostTarget {
   bool cheap_masks = false;      // a masked access takes as long as a whole one
   bool wide_vectors = true;      // of 512 bits
   bool checked = false;
+  uint32_t ulp_budget = 0;               // of maths functions
   bool runs_once = false;                // the segment is all there is of the program
   std::optional<std::byte> poison = {};  // what scratch memory holds that is not cleared
   Effort effort = Effort::Full;

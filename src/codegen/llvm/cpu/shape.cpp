@@ -14,6 +14,9 @@ using namespace ir;
 
 namespace {
 
+// Blocks of fewer are not worth their masks.
+constexpr uint32_t kFewestLanes = 8;
+
 bool is_serial(const Atomic& atomic) {
   return atomic.op != AtomicOp::Load && atomic.op != AtomicOp::Store;
 }
@@ -147,12 +150,18 @@ PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
     const auto* call = std::get_if<IntrinsicCall>(&e);
     return call != nullptr && call->op >= Intrinsic::Exp;
   });
-  uint32_t lanes = maths && !wide_vectors ? 16 : 32;
-  if (!may_merge(phase))
-    while (lanes > phase.workgroup[0]) lanes /= 2;
-  if (lanes < 8) return {};
+  const uint32_t most_lanes = maths && !wide_vectors ? 16 : 32;
+  const auto lanes_along = [&](uint32_t axis) {
+    uint32_t lanes = most_lanes;
+    while (lanes > phase.workgroup[axis]) lanes /= 2;
+    return lanes;
+  };
+  uint32_t axis = coalesced_axis(p);
+  if (axis != 0 && lanes_along(axis) < kFewestLanes) axis = 0;
+  const uint32_t lanes = axis == 0 && may_merge(phase) ? most_lanes : lanes_along(axis);
+  if (lanes < kFewestLanes) return {};
   if (private_bytes(phase) * 2 * lanes > kMostBlockArrays) return {};
-  PhaseShape shape{.block = {.lanes = lanes}, .serialised = {}};
+  PhaseShape shape{.block = {.lanes = lanes, .axis = axis}, .serialised = {}};
   const Divergence divergence(phase, shape.block, {});
   const Serialised serialised(phase, divergence);
   std::vector<bool> for_effect(p.exprs.size());
@@ -177,7 +186,8 @@ PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
   const Divergence::LoopKinds loops = divergence.loop_kinds(serialised.stmts());
   if (waiting || loops.divergent || (serial && !loops.convergent)) return {};
   // What they read side by side in a step is all that memory gives in a row.
-  if (loops.convergent && !maths && phase.workgroup[0] >= 2 * lanes) shape.block.lanes = 2 * lanes;
+  if (loops.convergent && !maths && phase.workgroup[axis] >= 2 * lanes)
+    shape.block.lanes = 2 * lanes;
   shape.serialised = serialised.found();
   return shape;
 }

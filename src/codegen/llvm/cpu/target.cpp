@@ -88,6 +88,7 @@ Result<Code> print(const plan::Plan& plan, const Legalized& legal, const HostOpt
         .cheap_masks = machine.cheap_masks,
         .wide_vectors = machine.wide_vectors,
         .checked = options.checked,
+        .ulp_budget = options.ulp_budget,
         .runs_once = plan.steps.size() == 1 &&
                      std::holds_alternative<plan::LaunchStep>(plan.steps.front().node),
         .poison = options.poison,
@@ -115,17 +116,16 @@ std::optional<Error> can_emit(const Target& /*target*/, const plan::Plan& /*plan
   return std::nullopt;
 }
 
-Result<Code> emit_object(const Target& target, const plan::Plan& plan) {
-  return host_code(
-      plan,
-      {.checked = target.checked, .code = code_for(target.architecture), .poison = target.poison},
-      HostListing::Object);
+HostOptions options_of(const Target& target) {
+  return {.checked = target.checked,
+          .code = target.cheap ? HostCode::Cheap : code_for(target.architecture),
+          .ulp_budget = target.ulp_budget,
+          .poison = target.poison};
 }
 
-// Listings are of the code that a device gets if nothing else is said.
 template <HostListing listing>
 Result<Code> list(const Target& target, const plan::Plan& plan) {
-  return host_code(plan, target.checked, listing);
+  return host_code(plan, options_of(target), listing);
 }
 
 constexpr Listing kListings[] = {{"llvm", list<HostListing::Llvm>},
@@ -140,8 +140,10 @@ Result<Code> host_code(const plan::Plan& plan, const HostOptions& options, HostL
 
 constinit const TargetDescriptor kCpuTarget = {.format = device::Format::Object,
                                                .can_emit = can_emit,
-                                               .emit = emit_object,
+                                               .emit = list<HostListing::Object>,
                                                .listings = kListings,
+                                               .approximations = kHostApproximations,
+                                               .has_cheap_code = true,
                                                .other_listing = "ask for llvm or asm",
                                                .explain = explain_stop};
 

@@ -15,14 +15,15 @@ extern const TargetDescriptor kCpuTarget;
 
 enum class HostListing : uint8_t { Object, Llvm, Assembly };
 
-// Which code is made of a program. All but the first are for tests: the shapes that processors of
-// another kind get, and this one runs, too; functions that are called wherever they can be; and
-// both with as little effort as for the largest programs (code_size.hpp).
+// Which code is made of a program. Cheap: with as little effort as for the largest programs
+// (code_size.hpp). For tests: the shapes that processors of another kind get, and this one runs,
+// too; functions that are called wherever they can be.
 enum class HostCode : uint8_t { Plain, OtherShapes, Called, Cheap };
 
 struct HostOptions {
   bool checked = false;
   HostCode code = HostCode::Plain;
+  uint32_t ulp_budget = 0;
   std::optional<std::byte> poison = {};  // what memory holds that need not be cleared
 };
 Result<Code> host_code(const plan::Plan& plan, const HostOptions& options, HostListing listing);

@@ -9,6 +9,7 @@
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/body/lane_cost.hpp"
+#include "codegen/llvm/streaming.hpp"
 #include "ir/properties.hpp"
 
 namespace vyre::codegen {
@@ -195,21 +196,22 @@ void NvptxKernel::bind_buffers() {
   const auto& buffers = k_.program.program.buffers;
   // Its size is given with the launch. All kernels of a module mean the same name.
   llvm::Type* const bytes = llvm::ArrayType::get(b_.getInt8Ty(), 0);
-  k_.shared = k_.module.getOrInsertGlobal("vyre_shared", bytes, [&] {
-    auto* const global = llvm::cast<llvm::GlobalVariable>(new llvm::GlobalVariable(
-        k_.module, bytes, false, llvm::GlobalValue::ExternalLinkage, nullptr, "vyre_shared",
-        nullptr, llvm::GlobalValue::NotThreadLocal, kPtxSharedSpace));
-    global->setAlignment(llvm::Align(device::kGpuSharedRow));
-    return global;
-  });
-  uint64_t at = device::kGpuSharedHeader;
+  auto* const shared =
+      llvm::cast<llvm::GlobalVariable>(k_.module.getOrInsertGlobal("vyre_shared", bytes, [&] {
+        return new llvm::GlobalVariable(k_.module, bytes, false, llvm::GlobalValue::ExternalLinkage,
+                                        nullptr, "vyre_shared", nullptr,
+                                        llvm::GlobalValue::NotThreadLocal, kPtxSharedSpace);
+      }));
+  const SharedLayout layout = shared_layout(k_.program);
+  const llvm::Align alignment(layout.alignment);
+  shared->setAlignment(std::max(alignment, shared->getAlign().valueOrOne()));
+  k_.shared = shared;
   for (uint32_t i = 0; i < buffers.size(); ++i) {
     MemoryRef m;
     m.element = buffers[i].element;
     if (buffers[i].kind == BufferKind::Shared) {
-      m.address = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), k_.shared, at);
+      m.address = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), k_.shared, layout.at[i]);
       m.length = b_.getInt32(k_.count_of(i));
-      at += k_.rows_of(i) * device::kGpuSharedRow;
     } else {
       m.address = k_.bound_address(i);
       m.length = k_.parameter(b_.getInt32Ty(), sizeof(GpuArgs) + i * sizeof(KernelBinding) +
@@ -227,7 +229,12 @@ void NvptxKernel::give_scopes() {
   llvm::MDBuilder md(context_);
   llvm::MDNode* const domain = md.createAnonymousAliasScopeDomain();
   std::vector<llvm::Metadata*> scopes(k_.memories.size());
-  for (llvm::Metadata*& scope : scopes) scope = md.createAnonymousAliasScope(domain);
+  for (size_t i = 0; i < scopes.size(); ++i) {
+    const Buffer& buffer = k_.program.program.buffers[i];
+    const bool streams =
+        buffer.locality == Locality::Streaming && buffer.kind != BufferKind::Shared;
+    scopes[i] = md.createAnonymousAliasScope(domain, streams ? kStreamingScope : "");
+  }
   for (size_t i = 0; i < k_.memories.size(); ++i) {
     k_.memories[i].scope = llvm::MDNode::get(context_, {scopes[i]});
     std::vector<llvm::Metadata*> others = scopes;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/llvm/nvptx/kernel_context.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
+#include "codegen/llvm/body/divergence.hpp"
+#include "codegen/llvm/body/lane_cost.hpp"
 #include "ir/properties.hpp"
 
 namespace vyre::codegen {
@@ -53,8 +56,13 @@ KernelContext::KernelContext(llvm::Module& to, const plan::Plan& plan, uint32_t 
       machine(target),
       options(chosen),
       use(thread_use(program, chosen.checked)),
-      shape(thread_shape(program, chosen.checked)),
-      votes(plan, segment) {}
+      shape(thread_shape(program, chosen.checked, chosen.one_lane)),
+      votes(plan, segment) {
+  const uint32_t first = coalesced_axis(program.program);
+  // With one it has the others behind it in their order.
+  if (!use.subgroups && !mentions(program, {Builtin::SubgroupId, Builtin::SubgroupLane}))
+    std::rotate(axes.begin(), axes.begin() + first, axes.begin() + first + 1);
+}
 
 llvm::BasicBlock* KernelContext::block(const char* name) {
   llvm::BasicBlock* const here = builder.GetInsertBlock();  // null: the kernel begins
@@ -89,7 +97,10 @@ llvm::Value* KernelContext::lane_along(uint32_t axis) {
   if (size[axis] == 1) return builder.getInt32(0);
   llvm::Value* lane = lane_in_group();
   uint32_t before = 1;
-  for (uint32_t i = 0; i < axis; ++i) before *= size[i];
+  for (const uint32_t faster : axes) {
+    if (faster == axis) break;
+    before *= size[faster];
+  }
   if (before != 1) lane = builder.CreateUDiv(lane, builder.getInt32(before));
   if (before * size[axis] != threads()) lane = builder.CreateURem(lane, size_of(axis));
   return lane;
@@ -107,8 +118,13 @@ Val KernelContext::global_lane() {
     return {
         builder.CreateAdd(builder.CreateMul(builder.CreateMul(row, grid[0]), size_of(0)), start)};
   }
-  return {builder.CreateAdd(builder.CreateMul(linear_group(), builder.getInt32(threads())),
-                            lane_in_group())};
+  llvm::Value* lane = lane_in_group();
+  if (axes[0] != 0) {
+    llvm::Value* const row =
+        builder.CreateAdd(builder.CreateMul(lane_along(2), size_of(1)), lane_along(1));
+    lane = builder.CreateAdd(builder.CreateMul(row, size_of(0)), lane_along(0));
+  }
+  return {builder.CreateAdd(builder.CreateMul(linear_group(), builder.getInt32(threads())), lane)};
 }
 
 uint32_t KernelContext::rows_of(uint32_t buffer) const {
@@ -121,9 +137,10 @@ llvm::Value* KernelContext::bound_address(uint32_t buffer) {
   auto* const address = llvm::cast<llvm::LoadInst>(parameter(
       builder.getPtrTy(kPtxGlobalSpace),
       sizeof(GpuArgs) + buffer * sizeof(KernelBinding) + offsetof(KernelBinding, address)));
+  const uint64_t alignment = std::max<uint64_t>(program.buffers[buffer].align, 256);
   address->setMetadata(
       llvm::LLVMContext::MD_align,
-      llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(builder.getInt64(256))));
+      llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(builder.getInt64(alignment))));
   return address;
 }
 

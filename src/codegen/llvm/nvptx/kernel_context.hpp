@@ -40,6 +40,8 @@ ThreadUse thread_use(const check::CheckedProgram& program, bool accesses_end);
 
 struct KernelOptions {
   bool checked = false;
+  uint32_t ulp_budget = 0;
+  bool one_lane = false;                 // of a thread
   std::optional<std::byte> poison = {};  // NvptxTarget::poison
   const CodeSize* size = nullptr;        // BodyOptions::size
 };
@@ -97,6 +99,9 @@ struct KernelContext {
   KernelOptions options;
   ThreadUse use;
   ThreadShape shape;
+  // Axes of the workgroup in the order in which threads are numbered. Another one than x, y, z has
+  // no subgroups, which are of lanes by their number in the workgroup.
+  std::array<uint32_t, 3> axes = {0, 1, 2};
   Votes votes;
 
   llvm::Function* function = nullptr;

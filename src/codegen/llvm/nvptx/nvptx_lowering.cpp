@@ -3,8 +3,10 @@
 
 #include <numeric>
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
+#include "base/check.hpp"
 #include "codegen/llvm/body/body_emitter.hpp"
 
 namespace vyre::codegen {
@@ -39,6 +41,8 @@ void NvptxLowering::emit_lanes(uint32_t lanes, llvm::Value* first, llvm::BasicBl
                     .jumps_over_accesses = true,
                     .nests_loops = true,
                     .lanes_are_threads = lanes == 1,
+                    .approximations = kGpuApproximations,
+                    .ulp_budget = k_.options.ulp_budget,
                     .size = k_.options.size});
   code.emit(nullptr);
   if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateBr(lane_end_);
@@ -151,6 +155,22 @@ llvm::Value* NvptxLowering::ballot(llvm::Value* condition) {
 llvm::Value* NvptxLowering::from_lane(llvm::Value* word, llvm::Value* lane) {
   return b_.CreateIntrinsic(in::nvvm_shfl_sync_idx_i32, {},
                             {lanes_of_warp(), word, lane, b_.getInt32(31)});
+}
+
+llvm::Value* NvptxLowering::approximate(Intrinsic op, llvm::Value* x) {
+  const char* text = nullptr;
+  switch (op) {
+    case Intrinsic::Recip: text = "rcp.approx.f32 $0, $1;"; break;
+    case Intrinsic::Rsqrt: text = "rsqrt.approx.f32 $0, $1;"; break;
+    case Intrinsic::Exp2: text = "ex2.approx.f32 $0, $1;"; break;
+    default: VYRE_CHECK(false && "an approximation that no instruction computes");
+  }
+  llvm::FunctionType* const type = llvm::FunctionType::get(x->getType(), {x->getType()}, false);
+  llvm::Value* const y = b_.CreateCall(type, llvm::InlineAsm::get(type, text, "=f,f", false), {x});
+  if (op != Intrinsic::Rsqrt) return y;
+  // The ISA leaves open what it gives for negative subnormal numbers.
+  return b_.CreateSelect(b_.CreateFCmpOLT(x, llvm::ConstantFP::get(x->getType(), 0)),
+                         llvm::ConstantFP::getNaN(x->getType()), y);
 }
 
 bool NvptxLowering::subgroups_are_full() const {

@@ -72,6 +72,7 @@ class NvptxLowering : KernelPart, public TargetLowering, public RowLowering, pub
   llvm::Value* from_lane(llvm::Value* word, llvm::Value* lane) override;
   [[nodiscard]] bool subgroups_are_full() const override;
   void fence() override { k_.fence(); }
+  llvm::Value* approximate(ir::Intrinsic op, llvm::Value* x) override;
   void count_work(llvm::Value* units) override { stops_.count_work(units); }
   void poll_if_due(SiteRef site) override { stops_.poll_if_due(site); }
 

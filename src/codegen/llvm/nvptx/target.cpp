@@ -64,17 +64,19 @@ Result<Code> print(const plan::Plan& plan, const CodePlan& sizes, const NvptxTar
                    NvptxListing listing) {
   Machine machine = Machine::nvptx(target.architecture);
   machine.cheap_passes = sizes.effort == Effort::Cheap;
-  return make_code(
-      machine, listing == NvptxListing::Ptx ? Output::Assembly : Output::Ir,
-      [&](llvm::Module& module) -> Result<void> {
-        for (uint32_t i = 0; i < plan.segments.size(); ++i) {
-          KernelContext context(
-              module, plan, i, machine,
-              {.checked = target.checked, .poison = target.poison, .size = &sizes.programs[i]});
-          NvptxKernel(context).run();
-        }
-        return {};
-      });
+  return make_code(machine, listing == NvptxListing::Ptx ? Output::Assembly : Output::Ir,
+                   [&](llvm::Module& module) -> Result<void> {
+                     for (uint32_t i = 0; i < plan.segments.size(); ++i) {
+                       KernelContext context(module, plan, i, machine,
+                                             {.checked = target.checked,
+                                              .ulp_budget = target.ulp_budget,
+                                              .one_lane = target.cheap,
+                                              .poison = target.poison,
+                                              .size = &sizes.programs[i]});
+                       NvptxKernel(context).run();
+                     }
+                     return {};
+                   });
 }
 
 Result<Code> legalize_and_print(const plan::Plan& plan, const NvptxTarget& target,
@@ -88,7 +90,10 @@ NvptxTarget nvptx_target(const Target& target) {
   return {
       .architecture = target.architecture.empty() ? kDefaultPtxArchitecture : target.architecture,
       .checked = target.checked,
-      .poison = target.poison};
+      .ulp_budget = target.ulp_budget,
+      .poison = target.poison,
+      .budget = target.cheap ? kCheapBudget : CodeBudget{},
+      .cheap = target.cheap};
 }
 
 std::optional<Error> can_emit_for(const Target& target, const plan::Plan& plan) {
@@ -104,7 +109,7 @@ constexpr Listing kListings[] = {{"llvm", list<NvptxListing::Llvm>},
                                  {"ptx", list<NvptxListing::Ptx>}};
 
 void describe_entry(const Target& target, const plan::Segment& segment, device::Entry& entry) {
-  const ThreadShape shape = thread_shape(segment.program, target.checked);
+  const ThreadShape shape = thread_shape(segment.program, target.checked, target.cheap);
   entry.lanes_per_thread = shape.lanes;
   entry.threads = shape.threads;
   entry.shared_bytes = block_shared_bytes(segment.program);
@@ -128,6 +133,8 @@ constinit const TargetDescriptor kNvptxTarget = {
     .can_emit = can_emit_for,
     .emit = list<NvptxListing::Ptx>,
     .listings = kListings,
+    .approximations = kGpuApproximations,
+    .has_cheap_code = true,
     .other_listing = "ask for llvm or ptx; a cubin is made by the driver of a GPU: --device cuda",
     .describe_entry = describe_entry,
     .explain = explain,

@@ -23,8 +23,10 @@ inline constexpr std::string_view kDefaultPtxArchitecture = "sm_90";
 struct NvptxTarget {
   std::string_view architecture = kDefaultPtxArchitecture;
   bool checked = false;
+  uint32_t ulp_budget = 0;
   std::optional<std::byte> poison = {};  // what shared memory holds that need not be cleared
   CodeBudget budget = {};
+  bool cheap = false;  // Target::cheap
 };
 enum class NvptxListing : uint8_t { Ptx, Llvm };
 
@@ -38,10 +40,19 @@ struct ThreadShape {
   uint32_t lanes = 1;
   uint32_t threads = 1;
 };
-ThreadShape thread_shape(const check::CheckedProgram& program, bool checked);
+// `one_lane`: for cheap code, and in checked mode.
+ThreadShape thread_shape(const check::CheckedProgram& program, bool checked, bool one_lane = false);
 
 // Dynamic shared memory of a block, as device/gpu_kernel.hpp lays it out.
-uint64_t block_shared_bytes(const check::CheckedProgram& program);
+struct SharedLayout {
+  std::vector<uint64_t> at;  // by buffer; 0: not shared
+  uint64_t bytes = 0;
+  uint64_t alignment = 0;  // of the start
+};
+SharedLayout shared_layout(const check::CheckedProgram& program);
+inline uint64_t block_shared_bytes(const check::CheckedProgram& program) {
+  return shared_layout(program).bytes;
+}
 
 // Whether the segment can be launched as one kernel. Inactive lanes that only execute uniform code
 // up to barriers (Segment::live) are still threads of their warp but do not execute operations of

@@ -486,6 +486,126 @@ TEST(Nvptx, EndedLanesRuleOutSubgroups) {
   EXPECT_TRUE(is_launchable(all.segments[0]));
 }
 
+std::string ptx_with_budget(std::string_view source, uint32_t ulps) {
+  const auto code = ptx_of(plan_of(source), {.ulp_budget = ulps});
+  EXPECT_TRUE(code.has_value()) << source;
+  if (code && !ptxas().empty()) {
+    EXPECT_EQ(refused_by_ptxas(*code, "sm_90"), "");
+  }
+  return code.value_or("");
+}
+
+// D-PIPE.9: instructions whose documented error is within the budget; flushed to zero never.
+TEST(Nvptx, ABudgetPermitsInstructions) {
+  const std::string source =
+      R"(program p { workgroup 256; over len(o); in a : f32[]; inout o : f32[];
+      let x = a[gid.x]; o[gid.x] = recip(x) + rsqrt(x) + exp2(x) + log2(x) + sin(x); })";
+  const std::string strict = ptx_with_budget(source, 0);
+  EXPECT_THAT(strict, Not(ContainsRegex("(rcp|rsqrt|ex2|lg2|sin)\\.approx")));
+  EXPECT_EQ(ptx_with_budget(source, 1), strict);
+  const std::string two = ptx_with_budget(source, 2);
+  EXPECT_EQ(count(two, "rcp.approx.f32"), count(two, "rcp.approx"));
+  EXPECT_GT(count(two, "rcp.approx.f32"), 0U);
+  EXPECT_THAT(two, Not(ContainsRegex("(rsqrt|ex2|lg2|sin)\\.approx")));
+  EXPECT_LT(two.size(), strict.size()) << "sin is shorter, too";
+  const std::string three = ptx_with_budget(source, 3);
+  EXPECT_GT(count(three, "rsqrt.approx.f32"), 0U);
+  EXPECT_GT(count(three, "ex2.approx.f32"), 0U);
+  EXPECT_THAT(three, Not(ContainsRegex("(lg2|sin|cos)\\.approx")))
+      << "their error has no bound in ULP";
+  EXPECT_THAT(three, Not(HasSubstr("approx.ftz")));
+  EXPECT_EQ(ptx_with_budget(source, 1'000'000), three);
+}
+
+// D-PIPE.9: the profile `latency`.
+TEST(Nvptx, CheapCodeRunsOneLaneInAThread) {
+  const plan::Plan plan = plan_of(kSaxpy);
+  const Target cheap{.format = device::Format::Ptx, .architecture = "sm_90", .cheap = true};
+  const auto code = kNvptxTarget.emit(cheap, plan);
+  ASSERT_TRUE(code);
+  const std::string text(reinterpret_cast<const char*>(code->data()), code->size());
+  EXPECT_THAT(text, Not(HasSubstr(".v4.")));
+  device::Entry entry;
+  kNvptxTarget.describe_entry(cheap, plan.segments[0], entry);
+  EXPECT_EQ(entry.lanes_per_thread, 1U);
+  EXPECT_EQ(entry.threads, 256U);
+  EXPECT_THAT(ptx(kSaxpy), HasSubstr(".v4."));
+  if (!ptxas().empty()) {
+    EXPECT_EQ(refused_by_ptxas(text, "sm_90"), "");
+  }
+}
+
+// D-PIPE.10: accesses that the caches give up first, as wide as without the hint.
+TEST(Nvptx, StreamingAccessesAreEvictedFirst) {
+  const auto with = [](std::string_view hint, std::string_view type = "u32") {
+    const std::string code =
+        ptx(fmt::format("program p {{ workgroup 256; over len(o); in a : {0}[] {1}; in b : {0}[]; "
+                        "inout o : {0}[] {1};"
+                        " let i = gid.x; if i < len(o) {{ o[i] = a[i] + b[i]; }} }}",
+                        type, hint));
+    if (!ptxas().empty()) {
+      EXPECT_EQ(refused_by_ptxas(code, "sm_90"), "") << code;
+    }
+    return code;
+  };
+  const std::string plain = with("");
+  EXPECT_THAT(plain, Not(HasSubstr(".cs")));
+  EXPECT_EQ(with("@locality(temporal)"), plain);
+  EXPECT_EQ(with("@locality(random)"), plain);
+  const std::string streamed = with("@locality(streaming)");
+  EXPECT_EQ(count(streamed, "ld.global.cs.v4.b32"), 1U) << streamed;
+  EXPECT_EQ(count(streamed, "st.global.cs.v4.b32"), 1U) << streamed;
+  EXPECT_EQ(count(streamed, "ld.global.nc.v4.u32"), 1U) << "b as ever";
+  EXPECT_THAT(streamed, Not(HasSubstr("st.global.v4")));
+  for (const std::string_view type : {"u8", "i16", "f16", "f32", "u64", "f64"})
+    EXPECT_THAT(with("@locality(streaming)", type),
+                AllOf(HasSubstr("ld.global.cs"), HasSubstr("st.global.cs")))
+        << type;
+}
+
+// D-PIPE.10: threads are numbered along the axis whose neighbours touch neighbouring elements.
+TEST(Nvptx, CoalesceDecidesTheOrderOfThreads) {
+  const auto with = [](std::string_view hint, std::string_view more = "") {
+    return ptx(
+        fmt::format("program p {{ workgroup 8, 32; inout o : u32[] {}; o[gid.x * 4096 + gid.y]"
+                    " = 1; {} }}",
+                    hint, more));
+  };
+  const std::string along_x = with("");
+  const std::string along_y = with("@coalesce(y)");
+  EXPECT_EQ(with("@coalesce(x)"), along_x);
+  // y is tid / 8, or tid % 32.
+  EXPECT_THAT(along_x, AllOf(ContainsRegex("shr\\.u32[^;]*, 3;"),
+                             Not(ContainsRegex("and\\.b32[^;]*, 31;"))));
+  EXPECT_THAT(along_y, AllOf(Not(ContainsRegex("shr\\.u32[^;]*, 3;")),
+                             ContainsRegex("and\\.b32[^;]*, 31;")));
+  const std::string subgroups = "o[0] = subgroup_add(gid.x);";
+  EXPECT_EQ(with("@coalesce(y)", subgroups), with("", subgroups))
+      << "lanes are those of the language";
+}
+
+// D-PIPE.10
+TEST(Nvptx, AlignmentOfSharedMemory) {
+  const plan::Plan plan = plan_of(
+      "program p { workgroup 64; inout a : u32[] @align(4096); shared s : u8[3]; shared t : "
+      "u32[64] "
+      "@align(512); shared u : u32[4]; s[0] = 1; t[lid.x] = a[gid.x]; u[0] = 2; barrier workgroup; "
+      "a[gid.x] = t[63 - lid.x] + s[0] + u[0]; }");
+  const SharedLayout layout = shared_layout(plan.segments[0].program);
+  EXPECT_EQ(layout.alignment, 512U);
+  EXPECT_THAT(layout.at, testing::ElementsAre(0, 16, 512, 768));
+  EXPECT_EQ(layout.bytes, 784U);
+  const auto code = ptx_of(plan);
+  ASSERT_TRUE(code);
+  EXPECT_THAT(*code, HasSubstr(".extern .shared .align 512 .b8 vyre_shared[]"));
+  if (!ptxas().empty()) {
+    EXPECT_EQ(refused_by_ptxas(*code, "sm_90"), "");
+  }
+  const auto ir = ptx_of(plan, {}, NvptxListing::Llvm);
+  ASSERT_TRUE(ir);
+  EXPECT_THAT(*ir, ContainsRegex("= !\\{i64 4096\\}"));
+}
+
 TEST(Nvptx, OrdersAreFences) {
   const std::string code = ptx(programs().at("ordered"));
   // Before, after, both, before.

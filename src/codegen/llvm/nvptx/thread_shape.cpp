@@ -84,10 +84,10 @@ class Coarsening {
 
 }  // namespace
 
-ThreadShape thread_shape(const check::CheckedProgram& program, bool checked) {
+ThreadShape thread_shape(const check::CheckedProgram& program, bool checked, bool one_lane) {
   const auto& size = program.workgroup;
   ThreadShape one{.lanes = 1, .threads = size[0] * size[1] * size[2]};
-  if (checked || size[1] != 1 || size[2] != 1 || !may_merge(program)) return one;
+  if (checked || one_lane || size[1] != 1 || size[2] != 1 || !may_merge(program)) return one;
   const ThreadUse use = thread_use(program, checked);
   if (use.waits || use.subgroups || use.copies) return one;
   // Several versions of much code are too much, as lanes of vectors are on a processor.
@@ -96,16 +96,22 @@ ThreadShape thread_shape(const check::CheckedProgram& program, bool checked) {
   return lanes == 1 ? one : ThreadShape{.lanes = lanes, .threads = kThreads};
 }
 
-uint64_t block_shared_bytes(const check::CheckedProgram& program) {
-  uint64_t bytes = device::kGpuSharedHeader;
+SharedLayout shared_layout(const check::CheckedProgram& program) {
+  const auto up = [](uint64_t n, uint64_t to) { return (n + to - 1) / to * to; };
   const auto& buffers = program.program.buffers;
+  SharedLayout layout{.at = std::vector<uint64_t>(buffers.size()),
+                      .bytes = device::kGpuSharedHeader,
+                      .alignment = device::kGpuSharedRow};
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].kind != ir::BufferKind::Shared) continue;
     const uint64_t own =
         uint64_t{*program.buffers[i].constant_count} * ir::bytes_of(buffers[i].element);
-    bytes += (own + device::kGpuSharedRow - 1) / device::kGpuSharedRow * device::kGpuSharedRow;
+    const uint64_t alignment = std::max<uint64_t>(program.buffers[i].align, device::kGpuSharedRow);
+    layout.alignment = std::max(layout.alignment, alignment);
+    layout.at[i] = up(layout.bytes, alignment);
+    layout.bytes = layout.at[i] + up(own, device::kGpuSharedRow);
   }
-  return bytes;
+  return layout;
 }
 
 bool is_launchable(const plan::Segment& segment) {
