@@ -83,12 +83,15 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
                                                  .device = std::move(device),
                                                  .route = options.route,
                                                  .limits = limits,
-                                                 .checked = options.checked}));
+                                                 .checked = options.checked,
+                                                 .read_tuning = reads_tuning(
+                                                     options.tune, options.route, known)}));
   const codegen::Target target{
       .format = codegen::listing_format(options.emit, format),
       .subgroup_size = can.subgroup_size,
       .checked = options.checked,
-      .architecture = options.architecture.empty() ? facts.architecture : options.architecture};
+      .architecture = options.architecture.empty() ? facts.architecture : options.architecture,
+      .lanes = shown.policy.variant.lanes};
   const bool binary = options.emit == name_of(kDriverForm) && !options.device.empty() &&
                       can.formats.contains(kDriverForm);
   pipeline::GenerateRequest request{.program = prepared.checked,
@@ -162,6 +165,7 @@ int run_compile(App& app, const CompileOptions& given) {
     document["strategy"] = json_of(listed->strategy.variant);
     document["why"] = listed->strategy.why;
     document["estimated"] = listed->strategy.is_estimate();
+    document["tuned"] = listed->strategy.tuned;
     document["plan_digest"] = listed->plan.hex();
     document["segments"] = listed->segments;
     document["emit"] = options.emit;

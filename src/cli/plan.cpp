@@ -87,7 +87,9 @@ Result<Shown> make_view(const PlanOptions& options, const Prepared& prepared,
                                                  .route = options.route,
                                                  .resident = options.resident,
                                                  .limits = limits_of(prepared),
-                                                 .checked = options.checked}));
+                                                 .checked = options.checked,
+                                                 .read_tuning = reads_tuning(
+                                                     options.tune, options.route, known)}));
   Shown result;
   if (!options.dump_after.empty()) {
     VYRE_TRY_ASSIGN(result.dumps, dump_passes(prepared.checked, shown.policy, device.capabilities,

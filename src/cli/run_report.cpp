@@ -34,6 +34,13 @@ Json json_of(const std::optional<Spread>& spread) {
   return json;
 }
 
+std::optional<Spread> wall_spread(const Measured& measured) {
+  return spread_of(
+      std::vector<std::optional<uint64_t>>(measured.wall_ns.begin(), measured.wall_ns.end()));
+}
+
+}  // namespace
+
 std::string duration_text(const std::optional<uint64_t>& ns) {
   if (!ns) return "-";
   const auto value = static_cast<double>(*ns);
@@ -42,13 +49,6 @@ std::string duration_text(const std::optional<uint64_t>& ns) {
   if (*ns < 1'000'000'000) return fmt::format("{:.3f} ms", value / 1e6);
   return fmt::format("{:.3f} s", value / 1e9);
 }
-
-std::optional<Spread> wall_spread(const Measured& measured) {
-  return spread_of(
-      std::vector<std::optional<uint64_t>>(measured.wall_ns.begin(), measured.wall_ns.end()));
-}
-
-}  // namespace
 
 void Measured::add(run::Report report) {
   wall_ns.push_back(report.wall_ns);
@@ -77,6 +77,7 @@ std::string time_text(const std::string& device, const std::string& route,
   const run::Report& last = measured.last;
   std::string text = fmt::format("device {}, route {}, {} launch{}\n", device, route, last.launches,
                                  last.launches == 1 ? "" : "es");
+  if (last.tuned || !last.trial.empty()) text += fmt::format("tuning: {}\n", measured.why);
   if (measured.wall_ns.size() < 2) {
     text += fmt::format("wall     {:>12}\n", duration_text(last.wall_ns));
     text += fmt::format("device   {:>12}\n", duration_text(last.timings.device_ns));
@@ -108,6 +109,8 @@ Json json_of(const Prepared& prepared, const std::string& device, const Measured
   json["route"] = route_name(prepared.checked, report);
   json["strategy"] = json_of(report.variant);
   json["why"] = measured.why;
+  json["tuned"] = report.tuned;
+  json["trial"] = report.trial.empty() ? Json() : Json(report.trial);
   json["plan_digest"] = report.plan.hex();
   json["segments"] = report.segments;
   json["launches"] = report.launches;

@@ -35,6 +35,7 @@ struct Target {
   std::string architecture = {};
   // For tests: what memory inside of kernels holds that need not be cleared.
   std::optional<std::byte> poison = {};
+  uint32_t lanes = 0;  // plan::RouteVariant::lanes
 };
 
 using Code = std::vector<std::byte>;

@@ -15,6 +15,7 @@
 #include "codegen/program_target.hpp"
 #include "pipeline/artifact_image.hpp"
 #include "pipeline/cache_entry.hpp"
+#include "pipeline/digest_of_fields.hpp"
 #include "pipeline/generate.hpp"
 #include "pipeline/site_table.hpp"
 #include "vyre/ir/binary.hpp"
@@ -23,8 +24,6 @@ namespace vyre::pipeline {
 
 using device::TelemetryField;
 
-namespace {
-
 Digest digest_of_fields(const Fields& fields) {
   // Lengths keep neighbouring texts apart.
   std::string text;
@@ -32,6 +31,8 @@ Digest digest_of_fields(const Fields& fields) {
     text += fmt::format("{}:{}={}:{};", name.size(), name, value.size(), value);
   return digest_of(std::as_bytes(std::span(text)));
 }
+
+namespace {
 
 std::string axes_text(const std::optional<check::Axes>& axes) {
   return axes ? fmt::format("{}x{}x{}", (*axes)[0], (*axes)[1], (*axes)[2]) : "of the program";
@@ -54,7 +55,8 @@ codegen::Target target_of(const device::BackendInfo& info, const Policy& policy,
           .subgroup_size = info.capabilities.subgroup_size,
           .checked = policy.checked,
           .architecture = info.architecture,
-          .poison = poison};
+          .poison = poison,
+          .lanes = policy.variant.lanes};
 }
 
 }  // namespace
@@ -80,7 +82,8 @@ Fields describe(const Policy& policy) {
           {"workgroups_per_block", std::to_string(policy.variant.workgroups_per_block)},
           {"unrolled_iterations", std::to_string(policy.variant.unrolled_iterations)},
           {"interleave", std::to_string(policy.variant.interleave)},
-          {"is_1d", bool_text(policy.variant.is_1d)}};
+          {"is_1d", bool_text(policy.variant.is_1d)},
+          {"lanes", std::to_string(policy.variant.lanes)}};
 }
 
 Source make_source(std::shared_ptr<const check::CheckedProgram> program) {

@@ -44,6 +44,9 @@ std::string text_of(Choice value) {
 std::string text_of(Cooperative value) {
   return std::string(name_of(value));
 }
+std::string text_of(Tune value) {
+  return std::string(name_of(value));
+}
 template <class T>
 std::string text_of(const std::shared_ptr<T>& value) {
   return value ? "set" : "none";
@@ -70,6 +73,21 @@ std::string_view name_of(Cooperative cooperative) {
     case Cooperative::Require: return "require";
   }
   VYRE_CHECK(false && "a Cooperative outside its enumeration");
+}
+
+std::string_view name_of(Tune tune) {
+  switch (tune) {
+    case Tune::Off: return "off";
+    case Tune::Read: return "read";
+    case Tune::On: return "on";
+  }
+  VYRE_CHECK(false && "a Tune outside its enumeration");
+}
+
+std::optional<Tune> tune_from_name(std::string_view name) {
+  for (const Tune tune : {Tune::Off, Tune::Read, Tune::On})
+    if (name_of(tune) == name) return tune;
+  return std::nullopt;
 }
 
 DispatchConfig merge(const DispatchConfig& base, const DispatchConfig& over) {

@@ -106,7 +106,9 @@ std::string_view name_of(TimingQuality quality);
   X(uint32_t,      shared_memory_banks,               0)                                             \
   X(uint32_t,      preferred_unroll,                  0)                                             \
   X(uint32_t,      preferred_vector_width,            0)                                             \
-  X(uint32_t,      preferred_tile,                    0)
+  X(uint32_t,      preferred_tile,                    0)                                             \
+  X(uint32_t,      code_lanes,                        0)  /* sum of the powers of two that           \
+                                                             RouteVariant::lanes may be; 0: no choice */
 // clang-format on
 
 #define VYRE_FIELD(type, name, initial) type name = initial;

@@ -142,6 +142,7 @@ BackendInfo cpu_info(const CpuOptions& options) {
   profile.l2_bytes = machine.l2_bytes;
   profile.timing_quality = TimingQuality::DeviceTimestamps;  // its clock is the host's
   profile.preferred_vector_width = kCpuSubgroupSize;
+  profile.code_lanes = 1 + 8 + 16 + 32 + 64;  // of a block (codegen/llvm/cpu/shape.cpp)
   return {.id = "cpu",
           .version = "1",
           .kind = Kind::Cpu,

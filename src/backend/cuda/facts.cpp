@@ -89,6 +89,7 @@ DeviceProfile profile_of(AttributeReader& read, std::string name) {
   profile.memory_bandwidth_bytes_per_second = 2 * kilohertz * 1000 * bits / 8;
   profile.timing_quality = TimingQuality::DeviceTimestamps;
   profile.shared_memory_banks = 32;
+  profile.code_lanes = 1 + 2 + 4;      // of a thread (codegen/llvm/nvptx/thread_shape.cpp)
   profile.preferred_vector_width = 4;  // words of 32 bits in the widest access of a thread
   return profile;
 }

@@ -91,6 +91,7 @@ Result<Code> print(const plan::Plan& plan, const Legalized& legal, const HostOpt
         .runs_once = plan.steps.size() == 1 &&
                      std::holds_alternative<plan::LaunchStep>(plan.steps.front().node),
         .poison = options.poison,
+        .lanes = options.lanes,
         .effort = legal.sizes.effort};
     std::span<const CodeSize> left = legal.sizes.programs;
     for (uint32_t i = 0; i < plan.segments.size(); ++i) {
@@ -118,14 +119,17 @@ std::optional<Error> can_emit(const Target& /*target*/, const plan::Plan& /*plan
 Result<Code> emit_object(const Target& target, const plan::Plan& plan) {
   return host_code(
       plan,
-      {.checked = target.checked, .code = code_for(target.architecture), .poison = target.poison},
+      {.checked = target.checked,
+       .code = code_for(target.architecture),
+       .poison = target.poison,
+       .lanes = target.lanes},
       HostListing::Object);
 }
 
 // Listings are of the code that a device gets if nothing else is said.
 template <HostListing listing>
 Result<Code> list(const Target& target, const plan::Plan& plan) {
-  return host_code(plan, target.checked, listing);
+  return host_code(plan, {.checked = target.checked, .lanes = target.lanes}, listing);
 }
 
 constexpr Listing kListings[] = {{"llvm", list<HostListing::Llvm>},

@@ -53,7 +53,7 @@ KernelContext::KernelContext(llvm::Module& to, const plan::Plan& plan, uint32_t 
       machine(target),
       options(chosen),
       use(thread_use(program, chosen.checked)),
-      shape(thread_shape(program, chosen.checked)),
+      shape(thread_shape(program, chosen.checked, chosen.lanes)),
       votes(plan, segment) {}
 
 llvm::BasicBlock* KernelContext::block(const char* name) {

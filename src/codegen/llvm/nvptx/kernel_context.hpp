@@ -42,6 +42,7 @@ struct KernelOptions {
   bool checked = false;
   std::optional<std::byte> poison = {};  // NvptxTarget::poison
   const CodeSize* size = nullptr;        // BodyOptions::size
+  uint32_t lanes = 0;                    // NvptxTarget::lanes
 };
 
 struct KernelContext {

@@ -70,7 +70,10 @@ Result<Code> print(const plan::Plan& plan, const CodePlan& sizes, const NvptxTar
         for (uint32_t i = 0; i < plan.segments.size(); ++i) {
           KernelContext context(
               module, plan, i, machine,
-              {.checked = target.checked, .poison = target.poison, .size = &sizes.programs[i]});
+              {.checked = target.checked,
+               .poison = target.poison,
+               .size = &sizes.programs[i],
+               .lanes = target.lanes});
           NvptxKernel(context).run();
         }
         return {};
@@ -88,7 +91,8 @@ NvptxTarget nvptx_target(const Target& target) {
   return {
       .architecture = target.architecture.empty() ? kDefaultPtxArchitecture : target.architecture,
       .checked = target.checked,
-      .poison = target.poison};
+      .poison = target.poison,
+      .lanes = target.lanes};
 }
 
 std::optional<Error> can_emit_for(const Target& target, const plan::Plan& plan) {
@@ -104,7 +108,7 @@ constexpr Listing kListings[] = {{"llvm", list<NvptxListing::Llvm>},
                                  {"ptx", list<NvptxListing::Ptx>}};
 
 void describe_entry(const Target& target, const plan::Segment& segment, device::Entry& entry) {
-  const ThreadShape shape = thread_shape(segment.program, target.checked);
+  const ThreadShape shape = thread_shape(segment.program, target.checked, target.lanes);
   entry.lanes_per_thread = shape.lanes;
   entry.threads = shape.threads;
   entry.shared_bytes = block_shared_bytes(segment.program);

@@ -25,6 +25,7 @@ struct NvptxTarget {
   bool checked = false;
   std::optional<std::byte> poison = {};  // what shared memory holds that need not be cleared
   CodeBudget budget = {};
+  uint32_t lanes = 0;  // of a thread, at most; 0: chosen by what the lanes do
 };
 enum class NvptxListing : uint8_t { Ptx, Llvm };
 
@@ -38,7 +39,8 @@ struct ThreadShape {
   uint32_t lanes = 1;
   uint32_t threads = 1;
 };
-ThreadShape thread_shape(const check::CheckedProgram& program, bool checked);
+// `lanes`: at most so many of a thread; 0: as many as are chosen by what they do.
+ThreadShape thread_shape(const check::CheckedProgram& program, bool checked, uint32_t lanes = 0);
 
 // Dynamic shared memory of a block, as device/gpu_kernel.hpp lays it out.
 uint64_t block_shared_bytes(const check::CheckedProgram& program);
