@@ -77,15 +77,15 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
   // An architecture is no device: nothing of it can be loaded.
   device::DeviceFacts device = facts;
   if (!options.architecture.empty()) device.id.clear();
-  VYRE_TRY_ASSIGN(const auto shown, strategy_of({.program = prepared.checked,
-                                                 .workgroup = prepared.workgroup,
-                                                 .launch = known.launch_if_known(),
-                                                 .device = std::move(device),
-                                                 .route = options.route,
-                                                 .limits = limits,
-                                                 .checked = options.checked,
-                                                 .read_tuning = reads_tuning(
-                                                     options.tune, options.route, known)}));
+  VYRE_TRY_ASSIGN(const auto shown,
+                  strategy_of({.program = prepared.checked,
+                               .workgroup = prepared.workgroup,
+                               .launch = known.launch_if_known(),
+                               .device = std::move(device),
+                               .route = options.route,
+                               .limits = limits,
+                               .checked = options.checked,
+                               .read_tuning = reads_tuning(options.tune, options.route, known)}));
   const codegen::Target target{
       .format = codegen::listing_format(options.emit, format),
       .subgroup_size = can.subgroup_size,

@@ -41,8 +41,8 @@ class Opened {
   run::Device device_;
 };
 
-// What `vyre run` finds in the cache. Only then is the device opened: its signature is a part of the
-// key.
+// What `vyre run` finds in the cache. Only then is the device opened: its signature is a part of
+// the key.
 Result<std::optional<plan::TunedVariant>> tuned_of(const StrategyQuestion& question,
                                                    const pipeline::Tuned& what, Opened& opened) {
   if (!question.read_tuning || question.launch == nullptr || question.device.id.empty())

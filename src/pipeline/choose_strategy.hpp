@@ -33,8 +33,8 @@ struct ChosenStrategy {
   // Why a variant that measurements suggest was not taken; empty: it was, or none was suggested.
   std::string not_tuned{};
 };
-// What becomes known on the way is added to the model. Errors of a variant that measurements suggest
-// end that suggestion.
+// What becomes known on the way is added to the model. Errors of a variant that measurements
+// suggest end that suggestion.
 Result<ChosenStrategy> choose_strategy(const StrategyQuery& query, plan::DeviceModel& model,
                                        FactSource& source);
 

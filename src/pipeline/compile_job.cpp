@@ -31,8 +31,8 @@ namespace pipeline {
 template <class Archive>
 void fields(Archive& a, Policy& x) {
   a(x.variant.route, x.variant.workgroups_per_block, x.variant.unrolled_iterations,
-    x.variant.interleave, x.variant.is_1d, x.variant.lanes, x.checked, x.workgroup, x.ulp_budget, x.profile,
-    x.speculation, x.persistent_threads);
+    x.variant.interleave, x.variant.is_1d, x.variant.lanes, x.checked, x.workgroup, x.ulp_budget,
+    x.profile, x.speculation, x.persistent_threads);
 }
 template <class Archive>
 void fields(Archive& a, CompileJob& x) {

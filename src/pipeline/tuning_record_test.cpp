@@ -124,8 +124,8 @@ class Kept : public testing::Test {
   std::unique_ptr<Compiler> compiler() {
     return std::make_unique<Compiler>(
         backend::open_null(), telemetry_,
-        CompilerOptions{.disk = std::make_shared<DiskCache>(
-                            DiskCache::open({.directory = folder_.path()}))});
+        CompilerOptions{
+            .disk = std::make_shared<DiskCache>(DiskCache::open({.directory = folder_.path()}))});
   }
   test::Folder folder_;
   device::Telemetry telemetry_;

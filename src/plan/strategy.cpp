@@ -111,7 +111,8 @@ std::string to_string(const Strategy& strategy) {
           fmt::format(", {} iteration{}", strategy.iterations, strategy.iterations == 1 ? "" : "s");
     if (v.unrolled_iterations != 0) text += " with state in registers";
   }
-  if (v.lanes != 0) text += fmt::format(", {} lane{} side by side", v.lanes, v.lanes == 1 ? "" : "s");
+  if (v.lanes != 0)
+    text += fmt::format(", {} lane{} side by side", v.lanes, v.lanes == 1 ? "" : "s");
   switch (strategy.missing) {
     case Missing::Nothing: break;
     case Missing::Plan: text += " (estimated: the program is not planned)"; break;
@@ -172,7 +173,6 @@ class Decision {
     const RouteVariant& variant = request_.tuned->variant;
     auto strategy = tunes_routes() ? tuned_route(variant) : tuned_lanes(variant);
     if (!strategy) return std::nullopt;
-    strategy->variant = variant;
     strategy->why = request_.tuned->why;
     strategy->tuned = true;
     return strategy;
@@ -197,7 +197,8 @@ class Decision {
     const RouteVariant persistent =
         chosen.route == Route::Persistent ? chosen : persistent_variant();
     add(persistent);
-    for (const auto& [numerator, divisor] : {std::pair{2U, 1U}, std::pair{1U, 2U}, std::pair{1U, 4U}}) {
+    for (const auto& [numerator, divisor] :
+         {std::pair{2U, 1U}, std::pair{1U, 2U}, std::pair{1U, 4U}}) {
       RouteVariant variant = persistent;
       variant.workgroups_per_block = persistent.workgroups_per_block * numerator / divisor;
       add(variant);
@@ -228,9 +229,13 @@ class Decision {
            !can_.whole_programs && can_.host_split;
   }
 
-  // The one route there is, with as many lanes in a thread as code can have.
+  // The one route there is, with as many lanes in a thread as code can have. Kernels that wait for
+  // all blocks are none that it is about.
   [[nodiscard]] bool is_lanes_sound(const RouteVariant& variant) const {
-    if (!std::has_single_bit(variant.lanes) || (model_.profile.code_lanes & variant.lanes) == 0)
+    const bool waits = contains_grid_barrier(checked_) && variant.route != Route::Resident &&
+                       variant.route != Route::Host;
+    if (waits || !std::has_single_bit(variant.lanes) ||
+        (model_.profile.code_lanes & variant.lanes) == 0)
       return false;
     const Result<Strategy> only = run();
     RouteVariant without = variant;
@@ -238,7 +243,8 @@ class Decision {
     return only && !only->is_estimate() && only->variant == without;
   }
   [[nodiscard]] std::optional<Strategy> tuned_lanes(const RouteVariant& variant) const {
-    return is_lanes_sound(variant) ? std::optional(Strategy()) : std::nullopt;
+    if (!is_lanes_sound(variant)) return std::nullopt;
+    return Strategy{.variant = variant};
   }
 
   // As far as it is known without a plan or code.
@@ -260,20 +266,26 @@ class Decision {
            variant.unrolled_iterations <= kMostUnrolled && variant.lanes == 0 &&
            variant.is_1d == is_1d();
   }
-  [[nodiscard]] std::optional<Strategy> tuned_route(const RouteVariant& variant) const {
+  // Of the sizes of a shape class some take more iterations than there are in registers: then their
+  // state is in memory.
+  [[nodiscard]] std::optional<Strategy> tuned_route(RouteVariant variant) const {
     if (!is_route_sound(variant)) return std::nullopt;
-    if (variant.route == Route::Resident) return Strategy();
-    const VariantFacts* const facts = model_.find(variant);
-    if (variant.route == Route::Persistent) {
-      if (facts == nullptr) return Strategy{.missing = Missing::Plan};
+    if (variant.route == Route::Resident) return Strategy{.variant = variant};
+    if (variant.route == Route::Native) {
+      const VariantFacts* const facts = model_.find(variant);
+      if (facts == nullptr || !facts->is_loaded)
+        return Strategy{.variant = variant, .missing = Missing::Residency};
+      if (groups_ > facts->least_resident()) return std::nullopt;
+      return Strategy{.variant = variant};
+    }
+    for (;; variant.unrolled_iterations = 0) {
+      const VariantFacts* const facts = model_.find(variant);
+      if (facts == nullptr) return Strategy{.variant = variant, .missing = Missing::Plan};
       if (facts->route != Route::Persistent) return std::nullopt;
+      if (!facts->is_loaded) return Strategy{.variant = variant, .missing = Missing::Residency};
+      if (can_run(*facts)) return Strategy{.variant = variant, .iterations = iterations(*facts)};
+      if (variant.unrolled_iterations == 0) return std::nullopt;
     }
-    if (facts == nullptr || !facts->is_loaded) return Strategy{.missing = Missing::Residency};
-    if (variant.route == Route::Persistent) {
-      if (!can_run(*facts)) return std::nullopt;
-      return Strategy{.iterations = iterations(*facts)};
-    }
-    return groups_ <= facts->least_resident() ? std::optional(Strategy()) : std::nullopt;
   }
 
   [[nodiscard]] bool is_1d() const { return launch_->grid[1] == 1 && launch_->grid[2] == 1; }

@@ -21,7 +21,8 @@ check::CheckedProgram program() {
 // D-MODE.3: sizes within a power of two are one class.
 TEST(ShapeClass, IsCoarse) {
   const auto checked = program();
-  const auto of = [&](const check::Axes& grid, uint64_t a, uint64_t b, const check::Axes& workgroup) {
+  const auto of = [&](const check::Axes& grid, uint64_t a, uint64_t b,
+                      const check::Axes& workgroup) {
     return shape_class_of(checked, {.workgroup = workgroup, .grid = grid, .counts = {a, b, 64}});
   };
   const ShapeClass base = of({20, 1, 1}, 100, 100, {4, 1, 1});
@@ -57,9 +58,8 @@ TEST(Difference, NamesWhatIsOther) {
 
 TEST(TuningRecord, IsARequestIfSomethingIsAdopted) {
   EXPECT_FALSE(TuningRecord{}.request());
-  const TuningRecord record{.adopted = RouteVariant{.lanes = 8},
-                            .default_ns = 20,
-                            .adopted_ns = 10};
+  const TuningRecord record{
+      .adopted = RouteVariant{.lanes = 8}, .default_ns = 20, .adopted_ns = 10};
   ASSERT_TRUE(record.request());
   EXPECT_EQ(record.request()->variant.lanes, 8u);
   EXPECT_EQ(record.request()->why, "measured on this device: 10 ns instead of 20 ns");

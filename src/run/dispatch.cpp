@@ -86,11 +86,9 @@ namespace {
 
 Result<void> find_launch(const PipelineState& p, Workspace& w) {
   const check::CheckedProgram& program = *p.source.program;
-  VYRE_TRY_ASSIGN(
-      auto launch,
-      check::resolve_launch(program, {.inputs = w.by_input,
-                                      .grid = w.wanted.grid,
-                                      .workgroup = w.wanted.workgroup}));
+  VYRE_TRY_ASSIGN(auto launch, check::resolve_launch(program, {.inputs = w.by_input,
+                                                               .grid = w.wanted.grid,
+                                                               .workgroup = w.wanted.workgroup}));
   w.launch = std::move(launch);
   const device::BackendInfo& info = p.device->backend->info();
   VYRE_TRY(pipeline::check_grid_limits(w.launch, info));
@@ -115,9 +113,8 @@ Result<void> make_arena(const PipelineState& p, Workspace& w) {
     return {};
   w.arena.free();
   const uint64_t granted = granted_memory_bytes();
-  auto arena = backend.allocate({.bytes = w.layout.total,
-                                 .owner = p.owner,
-                                 .contents = device::Contents::Uninitialised});
+  auto arena = backend.allocate(
+      {.bytes = w.layout.total, .owner = p.owner, .contents = device::Contents::Uninitialised});
   w.untouched_bytes = (granted_memory_bytes() - granted) * (p.device->at_host() ? 2 : 1);
   if (!arena) {
     Error error = arena.error();

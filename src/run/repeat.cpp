@@ -39,8 +39,7 @@ bool has_last_uniforms(const check::CheckedProgram& program, const std::vector<b
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (!buffers[i].input_slot) continue;
     const Argument& argument = arguments.inputs[*buffers[i].input_slot];
-    if (argument.buffer() != nullptr ||
-        (buffers[i].role != check::Role::Uniform && !host_reads[i]))
+    if (argument.buffer() != nullptr || (buffers[i].role != check::Role::Uniform && !host_reads[i]))
       continue;
     const auto bytes = argument.bytes();
     if (!std::ranges::equal(bytes, left.first(bytes.size()))) return false;
@@ -79,8 +78,8 @@ bool Dispatch::is_like_last(const Arguments& arguments) const {
     if (buffer == nullptr ? last.outputs[i].buffer.valid() : !same(*buffer, last.outputs[i]))
       return false;
   }
-  return all_buffers || has_last_uniforms(*p_.source.program, p_.host_reads, arguments,
-                                          lease_->wanted.uniforms);
+  return all_buffers ||
+         has_last_uniforms(*p_.source.program, p_.host_reads, arguments, lease_->wanted.uniforms);
 }
 
 void Dispatch::use_again(const Arguments& arguments) {

@@ -114,7 +114,7 @@ struct PipelineState {
   std::mutex mutex;
   std::vector<std::shared_ptr<const pipeline::Variant>> variants;  // in order of their first use
   std::vector<PlannedVariant> planned;
-  plan::Strategy strategy;  // of the dispatch that was shaped last, or of compile()
+  plan::Strategy strategy;       // of the dispatch that was shaped last, or of compile()
   std::shared_ptr<Tuner> tuner;  // of that dispatch
   std::vector<std::unique_ptr<Workspace>> idle;    // the last one was used last
   static constexpr size_t kMostIdle = 128;         // as many as a sequence may have

@@ -69,8 +69,9 @@ Result<void> Dispatch::settle_strategy(const std::optional<plan::TunedVariant>& 
     return std::unexpected(std::move(error));
   }
   device_.telemetry.add(device::TelemetryField::StrategiesRevised, chosen->rejected);
-  if (!chosen->not_tuned.empty())
-    return fail(ErrorCode::Unsupported, chosen->not_tuned);
+  if (!chosen->not_tuned.empty()) return fail(ErrorCode::Unsupported, chosen->not_tuned);
+  if (tuning_.trial() != nullptr && tuned && chosen->strategy.variant != tuned->variant)
+    return fail(ErrorCode::Unsupported, "it needs more iterations than it has in registers");
   VYRE_TRY_ASSIGN(w.variant, variant(policy_of(config_, chosen->strategy.variant)));
   w.suggestion.taken = chosen->strategy.tuned;
   tuning_.offer_candidates(model, chosen->strategy);

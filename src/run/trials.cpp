@@ -18,6 +18,8 @@ uint64_t median_of(std::vector<uint64_t> values) {
 
 namespace {
 
+constexpr double kMillion = 1e6;
+
 std::vector<uint64_t> last_of(const std::vector<uint64_t>& values, size_t count) {
   return {values.end() - static_cast<ptrdiff_t>(std::min(count, values.size())), values.end()};
 }
@@ -122,9 +124,18 @@ bool Trials::passes(const Row& row) const {
   const std::vector<uint64_t> by_default = last_of(row.default_ns, rules_.pairs);
   const std::vector<uint64_t> own = last_of(row.own_ns, rules_.pairs);
   uint32_t faster = 0;
-  for (size_t i = 0; i < own.size(); ++i) faster += own[i] < by_default[i] ? 1 : 0;
+  std::vector<uint64_t> ratios;  // of each pair, in millionths
+  for (size_t i = 0; i < own.size(); ++i) {
+    faster += own[i] < by_default[i] ? 1 : 0;
+    ratios.push_back(
+        static_cast<uint64_t>(kMillion * static_cast<double>(own[i]) /
+                              static_cast<double>(std::max<uint64_t>(1, by_default[i]))));
+  }
+  const uint64_t ratio = median_of(ratios);
+  for (uint64_t& each : ratios) each = each > ratio ? each - ratio : ratio - each;
   constexpr double kWhole = 100;
   return faster + 1 >= rules_.pairs &&
+         ratio + rules_.least_deviations * median_of(ratios) <= static_cast<uint64_t>(kMillion) &&
          static_cast<double>(median_of(own)) * kWhole <=
              static_cast<double>(median_of(by_default)) * (kWhole - rules_.least_gain_percent);
 }

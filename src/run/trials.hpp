@@ -7,9 +7,10 @@
 //     default, candidate, default, candidate, ... `pairs` times;
 //   the fastest of those that passed once more against the default, as many times.
 //
-// A candidate passes if its median is faster by `least_gain_percent` and it is faster in all of
-// these pairs but one at most. It has to pass both times: the best of several by chance passes
-// once. One that takes `give_up_factor` times as long in the first pair is given up.
+// A candidate passes if its median is faster by `least_gain_percent`, if it is faster in all of
+// these pairs but one at most, and if its gain is `least_deviations` times as large as the median
+// by which the pairs deviate from it. It has to pass both times: the best of several by chance
+// passes once. One that takes `give_up_factor` times as long in the first pair is given up.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,7 @@ namespace vyre::run {
 struct TrialRules {
   uint32_t pairs = 7;
   uint32_t least_gain_percent = 5;
+  uint32_t least_deviations = 2;
   uint32_t give_up_factor = 2;
 };
 
@@ -74,8 +76,8 @@ class Trials {
   TrialRules rules_;
   std::vector<Row> rows_;
   Stage stage_ = Stage::Default;
-  size_t row_ = 0;      // that is measured
-  uint32_t pairs_ = 0;  // of it that are complete, in this stage
+  size_t row_ = 0;                  // that is measured
+  uint32_t pairs_ = 0;              // of it that are complete, in this stage
   std::optional<uint64_t> half_{};  // the first half of a pair
   std::vector<size_t> passed_;
   std::optional<size_t> adopted_{};

@@ -115,7 +115,8 @@ class Tuners {
   std::shared_ptr<Tuner> find(const pipeline::CacheKey& key, const Read& read) {
     const std::scoped_lock lock(mutex_);
     if (const auto found = all_.find(key); found != all_.end()) return found->second;
-    if (all_.size() >= kMost) std::erase_if(all_, [](const auto& x) { return x.second.use_count() == 1; });
+    if (all_.size() >= kMost)
+      std::erase_if(all_, [](const auto& x) { return x.second.use_count() == 1; });
     return all_[key] = std::make_shared<Tuner>(key, read());
   }
 

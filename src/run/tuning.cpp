@@ -58,13 +58,12 @@ std::optional<plan::TunedVariant> DispatchTuning::choose() {
   }
   DeviceState& device = *p_.device;
   if (!suggestion.tuner) {
-    const pipeline::CacheKey key = device.compiler.tuning_key(
-        {.source = p_.source,
-         .policy = policy_of(config_, {}),
-         .shape = plan::shape_class_of(*p_.source.program, w_.launch)});
-    suggestion.tuner = device.tuners.find(key, [&] {
-      return device.fresh_tuning ? std::nullopt : device.compiler.find_tuning(key);
-    });
+    const pipeline::CacheKey key =
+        device.compiler.tuning_key({.source = p_.source,
+                                    .policy = policy_of(config_, {}),
+                                    .shape = plan::shape_class_of(*p_.source.program, w_.launch)});
+    suggestion.tuner = device.tuners.find(
+        key, [&] { return device.fresh_tuning ? std::nullopt : device.compiler.find_tuning(key); });
     const std::scoped_lock lock(p_.mutex);
     p_.tuner = suggestion.tuner;
   }
@@ -87,16 +86,14 @@ bool DispatchTuning::needs_candidates() const {
 void DispatchTuning::offer_candidates(const plan::DeviceModel& model,
                                       const plan::Strategy& chosen) {
   if (chosen.tuned || !needs_candidates()) return;
-  w_.suggestion.tuner->start(
-      chosen.variant,
-      plan::candidates(*p_.source.program, w_.launch, model, strategy_request(config_)));
+  w_.suggestion.tuner->start(chosen.variant, plan::candidates(*p_.source.program, w_.launch, model,
+                                                              strategy_request(config_)));
 }
 
 StopCondition DispatchTuning::compile_stop() const {
   StopCondition stop = stop_condition(config_, start_);
   const Clock::time_point now = Clock::now();
-  if (stop.deadline != StopCondition::Time::max())
-    stop.deadline = now + (stop.deadline - now) / 2;
+  if (stop.deadline != StopCondition::Time::max()) stop.deadline = now + (stop.deadline - now) / 2;
   return stop;
 }
 
@@ -154,10 +151,8 @@ std::optional<TuningView> Pipeline::tuning() const {
   }
   if (!tuner) return std::nullopt;
   const Tuner::View known = tuner->view();
-  TuningView view{.rows = {},
-                  .record = known.record,
-                  .runs = known.runs,
-                  .most_runs = known.most_runs};
+  TuningView view{
+      .rows = {}, .record = known.record, .runs = known.runs, .most_runs = known.most_runs};
   for (const Trials::Row& row : known.rows) {
     TuningView::Row shown{.variant = row.variant,
                           .what = plan::difference(row.variant, known.rows.front().variant),

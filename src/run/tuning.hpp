@@ -19,11 +19,11 @@ struct Workspace;
 
 // What a tuner has suggested for a shape. Kept with it.
 struct Suggestion {
-  std::shared_ptr<Tuner> tuner{};            // null: the dispatch is not tuned
-  uint64_t state = 0;                        // of the tuner at that time
-  std::optional<plan::TunedVariant> tuned{}; // nothing: the default
-  bool by_record = false;                    // not as a trial
-  bool taken = false;                        // by plan::decide()
+  std::shared_ptr<Tuner> tuner{};             // null: the dispatch is not tuned
+  uint64_t state = 0;                         // of the tuner at that time
+  std::optional<plan::TunedVariant> tuned{};  // nothing: the default
+  bool by_record = false;                     // not as a trial
+  bool taken = false;                         // by plan::decide()
 };
 
 class DispatchTuning {

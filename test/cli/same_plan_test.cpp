@@ -120,7 +120,8 @@ TEST(SamePlan, OnTheCpu) {
 void store_record(const run::Device& device, const Dispatch& one,
                   const std::function<plan::RouteVariant(bool barriers)>& variant_of) {
   cli::App app;
-  cli::DispatchOptions options{.file = one.file, .in = {}};
+  cli::DispatchOptions options;
+  options.file = one.file;
   for (size_t i = 0; i < one.inputs.size(); i += 2) {
     if (one.inputs[i] == "--in") options.in.push_back(one.inputs[i + 1]);
     if (one.inputs[i] == "--grid") options.grid = one.inputs[i + 1];
@@ -182,12 +183,12 @@ TEST(SamePlan, WithARecordOnTheFakeGpu) {
   ::setenv("VYRE_CUDA_LIBRARY", VYRE_FAKE_CUDA, 1);
   const auto device = run::Device::open("cuda", {.cache_directory = cache.path("cache")});
   ASSERT_TRUE(device) << to_string(device.error());
-  expect_one_tuned_plan(
-      Commands("cuda", VYRE_FAKE_CUDA, cache.path("cache")), *device, {"--emit", "ptx"},
-      [](bool barriers) {
-        return barriers ? plan::RouteVariant{.route = plan::Route::Resident}
-                        : plan::RouteVariant{.route = plan::Route::Native, .lanes = 2};
-      });
+  expect_one_tuned_plan(Commands("cuda", VYRE_FAKE_CUDA, cache.path("cache")), *device,
+                        {"--emit", "ptx"}, [](bool barriers) {
+                          return barriers
+                                     ? plan::RouteVariant{.route = plan::Route::Resident}
+                                     : plan::RouteVariant{.route = plan::Route::Native, .lanes = 2};
+                        });
 }
 
 // A driver that answers as a GPU does and runs nothing decides, loads and launches all the same.

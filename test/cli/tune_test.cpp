@@ -25,8 +25,7 @@ class TuneCommand : public testing::Test {
 };
 
 TEST_F(TuneCommand, ShowsATableAndKeepsARecord) {
-  const Outcome tuned =
-      run({"tune", file_, "--device", "cpu", "--in", "x=iota(5000)", "--json"});
+  const Outcome tuned = run({"tune", file_, "--device", "cpu", "--in", "x=iota(5000)", "--json"});
   ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
   const Json json = tuned.json();
   EXPECT_EQ(json.at("over"), true);
@@ -88,8 +87,8 @@ TEST_F(TuneCommand, WhereThereIsNothingToTry) {
 }
 
 TEST_F(TuneCommand, ABudgetThatDoesNotSuffice) {
-  const Outcome tuned = run({"tune", file_, "--device", "cpu", "--in", "x=iota(5000)", "--budget",
-                             "0.000001", "--json"});
+  const Outcome tuned = run(
+      {"tune", file_, "--device", "cpu", "--in", "x=iota(5000)", "--budget", "0.000001", "--json"});
   EXPECT_EQ(tuned.exit_code, 8);
   EXPECT_EQ(tuned.json().at("over"), false);
   EXPECT_THAT(tuned.err, HasSubstr("nothing is kept"));

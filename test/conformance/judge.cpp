@@ -76,9 +76,8 @@ class Dispatch {
   std::string try_strategies(const std::function<std::string(const Result<Given>&)>& difference) {
     run::DispatchConfig config = this->config();
     // What is measured has no handler; a program without a resume needs none.
-    if (std::ranges::none_of(prepared_.checked.program.stmts, [](const Stmt& s) {
-          return std::holds_alternative<Resume>(s);
-        }))
+    if (std::ranges::none_of(prepared_.checked.program.stmts,
+                             [](const Stmt& s) { return std::holds_alternative<Resume>(s); }))
       config.trap_handler.reset();
     config.tune = run::Tune::On;
     auto compiled =

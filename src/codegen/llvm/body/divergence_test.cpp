@@ -189,9 +189,8 @@ TEST(BlockShapes, ByWhatAPhaseDoes) {
 TEST(BlockShapes, LanesThatComeOneByOne) {
   const auto serialised = [](std::string_view statements) {
     const Subject s(statements);
-    const PhaseShape shape =
-        choose_shape(s.program, std::vector<bool>(s.program.program.buffers.size()),
-                     buffer_uses(s.program), {});
+    const PhaseShape shape = choose_shape(
+        s.program, std::vector<bool>(s.program.program.buffers.size()), buffer_uses(s.program), {});
     std::string found = std::to_string(shape.block.lanes);
     for (size_t i = 0; i < shape.serialised.size(); ++i)
       if (shape.serialised[i])

@@ -117,13 +117,12 @@ std::optional<Error> can_emit(const Target& /*target*/, const plan::Plan& /*plan
 }
 
 Result<Code> emit_object(const Target& target, const plan::Plan& plan) {
-  return host_code(
-      plan,
-      {.checked = target.checked,
-       .code = code_for(target.architecture),
-       .poison = target.poison,
-       .lanes = target.lanes},
-      HostListing::Object);
+  return host_code(plan,
+                   {.checked = target.checked,
+                    .code = code_for(target.architecture),
+                    .poison = target.poison,
+                    .lanes = target.lanes},
+                   HostListing::Object);
 }
 
 // Listings are of the code that a device gets if nothing else is said.

@@ -64,20 +64,18 @@ Result<Code> print(const plan::Plan& plan, const CodePlan& sizes, const NvptxTar
                    NvptxListing listing) {
   Machine machine = Machine::nvptx(target.architecture);
   machine.cheap_passes = sizes.effort == Effort::Cheap;
-  return make_code(
-      machine, listing == NvptxListing::Ptx ? Output::Assembly : Output::Ir,
-      [&](llvm::Module& module) -> Result<void> {
-        for (uint32_t i = 0; i < plan.segments.size(); ++i) {
-          KernelContext context(
-              module, plan, i, machine,
-              {.checked = target.checked,
-               .poison = target.poison,
-               .size = &sizes.programs[i],
-               .lanes = target.lanes});
-          NvptxKernel(context).run();
-        }
-        return {};
-      });
+  return make_code(machine, listing == NvptxListing::Ptx ? Output::Assembly : Output::Ir,
+                   [&](llvm::Module& module) -> Result<void> {
+                     for (uint32_t i = 0; i < plan.segments.size(); ++i) {
+                       KernelContext context(module, plan, i, machine,
+                                             {.checked = target.checked,
+                                              .poison = target.poison,
+                                              .size = &sizes.programs[i],
+                                              .lanes = target.lanes});
+                       NvptxKernel(context).run();
+                     }
+                     return {};
+                   });
 }
 
 Result<Code> legalize_and_print(const plan::Plan& plan, const NvptxTarget& target,
