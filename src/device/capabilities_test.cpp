@@ -130,7 +130,7 @@ TEST(Capabilities, NamesInTheirOrder) {
                                  "lanes_per_compute_unit", "barrier_blocks_per_compute_unit",
                                  "l1_bytes", "l2_bytes", "memory_bandwidth_bytes_per_second",
                                  "timing_quality", "shared_memory_banks", "preferred_unroll",
-                                 "preferred_vector_width", "preferred_tile"));
+                                 "preferred_vector_width", "preferred_tile", "code_lanes"));
 }
 
 TEST(Capabilities, ValuesAsText) {

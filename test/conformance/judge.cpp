@@ -95,7 +95,17 @@ class Dispatch {
       if (std::string what = difference(given); !what.empty()) return trial + ": " + what;
       const auto tuning = compiled->pipeline.tuning();
       // A dispatch that fails is not measured, nor one that is left out of tuning.
-      if (!given || !tuning || tuning->record || tuning->rows.empty()) break;
+      if (!given || !tuning || tuning->rows.empty()) break;
+      if (!tuning->record) continue;
+      const check::Axes& grid = given->report.grid;
+      const bool runs = uint64_t{grid[0]} * grid[1] * grid[2] != 0;
+      const device::BackendInfo& info = device_.info();
+      const bool inside = info.capabilities.cooperative_grid_barrier && !one_.checked &&
+                          plan::contains_grid_barrier(prepared_.checked);
+      const bool has_choice =
+          inside ? info.capabilities.host_split && !info.capabilities.whole_programs
+                 : info.profile.code_lanes != 0;
+      return runs && has_choice && tuning->rows.size() < 2 ? "nothing else was tried" : "";
     }
     return "";
   }
