@@ -38,6 +38,7 @@ class CommandLine {
     add_shared(root_);
     root_.set_version_flag("--version", "", "The version of this tool");
     add_run();
+    add_tune();
     add_check();
     add_fmt();
     add_print();
@@ -139,6 +140,10 @@ class CommandLine {
         ->type_name("N");
     command.add_flag("--checked", run_.checked, "An access out of bounds is an error");
     add_run_watching(command);
+    choose(command.add_option("--tune", run_.tune,
+                              "Strategies that were measured: unused, used, or also searched for "
+                              "(default read)"),
+           {"off", "read", "on"});
     choose(command.add_option("--schedule", run_.schedule,
                               "Order of lanes on device reference (default forward)"),
            {"forward", "reversed", "random"});
@@ -146,6 +151,31 @@ class CommandLine {
         .add_option("--subgroup-size", run_.subgroup_size,
                     "Lanes of a subgroup on device reference: 1, 4, 8, 16 or 32 (default)")
         ->type_name("N");
+  }
+
+  void add_tune() {
+    CLI::App& command = add_command("tune", "Find the fastest strategy of a program by measuring",
+                                    [this] { return run_tune(app_, tune_); });
+    command.add_option("FILE", tune_.dispatch.file, "A program, text or bytes; - is stdin")
+        ->required()
+        ->type_name("");
+    add_dispatch(command, tune_.dispatch);
+    command.add_option("--device", tune_.device, "Where to measure (default auto)")
+        ->type_name("ID");
+    command
+        .add_option("--fixpoint", tune_.iterations,
+                    "Repeat the whole program until nothing changes, at most N times")
+        ->type_name("N");
+    command.add_flag("--checked", tune_.checked, "For checked mode");
+    command.add_option("--budget", tune_.budget, "Seconds for all measurements (default 30)")
+        ->type_name("S");
+  }
+
+  // For commands that show what run does.
+  static void add_read_tuning(CLI::App& command, std::string& tune) {
+    choose(command.add_option("--tune", tune,
+                              "Strategies that were measured: unused or used (default read)"),
+           {"off", "read"});
   }
 
   void add_run_watching(CLI::App& command) {
@@ -230,6 +260,7 @@ class CommandLine {
         ->type_name("N");
     command.add_option("--device", plan_.device, "For this device")->type_name("ID");
     command.add_flag("--checked", plan_.checked, "For checked mode");
+    add_read_tuning(command, plan_.tune);
     command.add_flag("--segments", plan_.segments, "Also the programs of the segments (text)");
     command
         .add_option("--dump-after", plan_.dump_after,
@@ -258,6 +289,7 @@ class CommandLine {
     choose(command.add_option("--route", compile_.route, "This route (default: chosen)"),
            {"native", "persistent", "resident", "host"});
     command.add_flag("--checked", compile_.checked, "For checked mode");
+    add_read_tuning(command, compile_.tune);
     add_timeout(command, compile_.dispatch);
     add_untrusted(command, compile_.dispatch);
     command.add_option("-o,--output", compile_.output, "Where to; - is stdout (the default)")
@@ -376,6 +408,7 @@ class CommandLine {
   App app_;
   std::string color_ = "auto";
   RunOptions run_;
+  TuneOptions tune_;
   CheckOptions check_;
   FmtOptions fmt_;
   PrintOptions print_;

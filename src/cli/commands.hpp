@@ -36,6 +36,7 @@ struct RunOptions {
   std::optional<uint32_t> subgroup_size;
   uint32_t iterations = 1;
   bool checked = false;
+  std::string tune = "read";
   uint32_t repeat = 1;
   bool time = false;
   bool no_cache = false;
@@ -43,6 +44,15 @@ struct RunOptions {
   std::string metrics;
 };
 int run_run(App& app, const RunOptions& options);
+
+struct TuneOptions {
+  DispatchOptions dispatch;
+  std::string device = "auto";
+  std::string budget = "30";  // seconds
+  uint32_t iterations = 1;
+  bool checked = false;
+};
+int run_tune(App& app, const TuneOptions& options);
 
 struct FmtOptions {
   std::vector<std::string> files;
@@ -63,6 +73,7 @@ struct PlanOptions {
   std::string route;   // empty: chosen
   std::string device;  // empty: none named
   std::optional<int64_t> resident;
+  std::string tune = "read";
   bool checked = false;
   bool segments = false;
   std::string dump_after;  // a pass of the planner, or all; empty: the plan itself
@@ -77,6 +88,7 @@ struct CompileOptions {
   std::string architecture;  // of GPUs: sm_75 and later
   std::string emit;          // one of codegen::listing_names()
   std::string route;         // empty: that of a grid that fits
+  std::string tune = "read";
   bool checked = false;
   std::string output = "-";
 };

@@ -77,18 +77,21 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
   // An architecture is no device: nothing of it can be loaded.
   device::DeviceFacts device = facts;
   if (!options.architecture.empty()) device.id.clear();
-  VYRE_TRY_ASSIGN(const auto shown, strategy_of({.program = prepared.checked,
-                                                 .workgroup = prepared.workgroup,
-                                                 .launch = known.launch_if_known(),
-                                                 .device = std::move(device),
-                                                 .route = options.route,
-                                                 .limits = limits,
-                                                 .checked = options.checked}));
+  VYRE_TRY_ASSIGN(const auto shown,
+                  strategy_of({.program = prepared.checked,
+                               .workgroup = prepared.workgroup,
+                               .launch = known.launch_if_known(),
+                               .device = std::move(device),
+                               .route = options.route,
+                               .limits = limits,
+                               .checked = options.checked,
+                               .read_tuning = reads_tuning(options.tune, options.route, known)}));
   const codegen::Target target{
       .format = codegen::listing_format(options.emit, format),
       .subgroup_size = can.subgroup_size,
       .checked = options.checked,
-      .architecture = options.architecture.empty() ? facts.architecture : options.architecture};
+      .architecture = options.architecture.empty() ? facts.architecture : options.architecture,
+      .lanes = shown.policy.variant.lanes};
   const bool binary = options.emit == name_of(kDriverForm) && !options.device.empty() &&
                       can.formats.contains(kDriverForm);
   pipeline::GenerateRequest request{.program = prepared.checked,
@@ -162,6 +165,7 @@ int run_compile(App& app, const CompileOptions& given) {
     document["strategy"] = json_of(listed->strategy.variant);
     document["why"] = listed->strategy.why;
     document["estimated"] = listed->strategy.is_estimate();
+    document["tuned"] = listed->strategy.tuned;
     document["plan_digest"] = listed->plan.hex();
     document["segments"] = listed->segments;
     document["emit"] = options.emit;

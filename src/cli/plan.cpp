@@ -80,14 +80,16 @@ Result<Shown> make_view(const PlanOptions& options, const Prepared& prepared,
                         const std::optional<device::DeviceFacts>& facts) {
   VYRE_TRY_ASSIGN(const auto known, resolve_known(prepared));
   const device::DeviceFacts device = facts.value_or(described(options));
-  VYRE_TRY_ASSIGN(const auto shown, strategy_of({.program = prepared.checked,
-                                                 .workgroup = prepared.workgroup,
-                                                 .launch = known.launch_if_known(),
-                                                 .device = device,
-                                                 .route = options.route,
-                                                 .resident = options.resident,
-                                                 .limits = limits_of(prepared),
-                                                 .checked = options.checked}));
+  VYRE_TRY_ASSIGN(const auto shown,
+                  strategy_of({.program = prepared.checked,
+                               .workgroup = prepared.workgroup,
+                               .launch = known.launch_if_known(),
+                               .device = device,
+                               .route = options.route,
+                               .resident = options.resident,
+                               .limits = limits_of(prepared),
+                               .checked = options.checked,
+                               .read_tuning = reads_tuning(options.tune, options.route, known)}));
   Shown result;
   if (!options.dump_after.empty()) {
     VYRE_TRY_ASSIGN(result.dumps, dump_passes(prepared.checked, shown.policy, device.capabilities,

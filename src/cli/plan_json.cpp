@@ -153,6 +153,7 @@ Json plan_json(const PlanView& v) {
   json["why"] = v.why;
   json["strategy"] = json_of(v.strategy.variant);
   json["estimated"] = v.strategy.is_estimate();
+  json["tuned"] = v.strategy.tuned;
   json["plan_digest"] = v.plan_digest;
   json["checked"] = v.checked;
   json["grid_barriers"] = v.barriers;

@@ -50,7 +50,8 @@ class TextWriter {
   std::string run(bool segments) {
     out_ = fmt::format("{}: {}\n", bold("program " + v_.program), base::printable_text(v_.file));
     out_ += fmt::format("{}: {}\n", bold("route " + v_.route), v_.why);
-    if (v_.strategy.route() == plan::Route::Persistent || v_.strategy.is_estimate())
+    if (v_.strategy.route() == plan::Route::Persistent || v_.strategy.is_estimate() ||
+        v_.strategy.tuned)
       out_ += to_string(v_.strategy) + "\n";
     if (!v_.whole) out_ += summary();
     buffers();

@@ -192,6 +192,7 @@ class RunCommand {
     config.workgroup = prepared_.workgroup;
     config.fixpoint_iterations = options_.iterations;
     config.checked = options_.checked;
+    config.tune = run::tune_from_name(options_.tune);
     config.cancel = &InterruptGuard::interrupted();
     config.untrusted = prepared_.untrusted;
     if (options_.time) config.timing = run::Timing::Regions;

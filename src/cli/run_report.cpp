@@ -35,6 +35,13 @@ Json json_of(const std::optional<Spread>& spread) {
   return json;
 }
 
+std::optional<Spread> wall_spread(const Measured& measured) {
+  return spread_of(
+      std::vector<std::optional<uint64_t>>(measured.wall_ns.begin(), measured.wall_ns.end()));
+}
+
+}  // namespace
+
 std::string duration_text(const std::optional<uint64_t>& ns) {
   if (!ns) return "-";
   const auto value = static_cast<double>(*ns);
@@ -43,6 +50,8 @@ std::string duration_text(const std::optional<uint64_t>& ns) {
   if (*ns < 1'000'000'000) return fmt::format("{:.3f} ms", value / 1e6);
   return fmt::format("{:.3f} s", value / 1e9);
 }
+
+namespace {
 
 // What launches took: nothing known is "-", and what others share is only known up to their sum.
 std::string range_text(const run::LaunchTime& own, const run::LaunchTime& shared) {
@@ -145,11 +154,6 @@ Json json_of(const run::Breakdown& b) {
   return json;
 }
 
-std::optional<Spread> wall_spread(const Measured& measured) {
-  return spread_of(
-      std::vector<std::optional<uint64_t>>(measured.wall_ns.begin(), measured.wall_ns.end()));
-}
-
 }  // namespace
 
 void Measured::add(run::Report report) {
@@ -179,6 +183,7 @@ std::string time_text(const std::string& device, const std::string& route,
   const run::Report& last = measured.last;
   std::string text = fmt::format("device {}, route {}, {} launch{}\n", device, route, last.launches,
                                  last.launches == 1 ? "" : "es");
+  if (last.tuned || !last.trial.empty()) text += fmt::format("tuning: {}\n", measured.why);
   if (measured.wall_ns.size() < 2) {
     text += fmt::format("wall     {:>12}\n", duration_text(last.wall_ns));
     text += fmt::format("device   {:>12}\n", duration_text(last.timings.device_ns));
@@ -210,6 +215,8 @@ Json json_of(const Prepared& prepared, const std::string& device, const Measured
   json["route"] = route_name(prepared.checked, report);
   json["strategy"] = json_of(report.variant);
   json["why"] = measured.why;
+  json["tuned"] = report.tuned;
+  json["trial"] = report.trial.empty() ? Json() : Json(report.trial);
   json["plan_digest"] = report.plan.hex();
   json["segments"] = report.segments;
   json["launches"] = report.launches;

@@ -36,6 +36,9 @@ std::optional<Spread> spread_of(std::span<const std::optional<uint64_t>> values)
 // "whole" for programs without a grid barrier, else the name of the route.
 std::string route_name(const check::CheckedProgram& program, const run::Report& report);
 
+// "12.345 us"; "-" for nothing.
+std::string duration_text(const std::optional<uint64_t>& ns);
+
 // --time: what took how long, absent ones as "-".
 std::string time_text(const std::string& device, const std::string& route,
                       const Measured& measured);

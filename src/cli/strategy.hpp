@@ -26,7 +26,10 @@ struct StrategyQuestion {
   std::optional<uint64_t> resident = {};  // workgroups that fit, whatever the code
   pipeline::CompileLimits limits = {};    // of code that is loaded for the choice
   bool checked = false;
+  bool read_tuning = false;  // records of measurements; `launch` has all sizes then
 };
+// Whether records of measurements count for what a command shows.
+bool reads_tuning(const std::string& tune, const std::string& route, const KnownLaunch& known);
 
 struct ShownStrategy {
   plan::Strategy strategy;

@@ -38,6 +38,7 @@ struct Target {
   bool cheap = false;       // code that is made quickly and runs slower, if the target has it
   // For tests: what memory inside of kernels holds that need not be cleared.
   std::optional<std::byte> poison = {};
+  uint32_t lanes = 0;  // plan::RouteVariant::lanes
 };
 
 using Code = std::vector<std::byte>;

@@ -128,7 +128,7 @@ TEST(Capabilities, NamesInTheirOrder) {
   EXPECT_THAT(names, ElementsAre("name", "compute_units", "registers_per_compute_unit",
                                  "lanes_per_compute_unit", "barrier_blocks_per_compute_unit",
                                  "memory_bandwidth_bytes_per_second", "timing_quality",
-                                 "preferred_unroll"));
+                                 "preferred_unroll", "code_lanes"));
 }
 
 TEST(Capabilities, ValuesAsText) {

@@ -70,17 +70,18 @@ TEST(Telemetry, NamesInTheirOrder) {
   std::vector<std::string> names;
   names.reserve(fields().size());
   for (const Field& field : fields()) names.push_back(field.name);
-  EXPECT_THAT(names,
-              ElementsAre("dispatches", "launches", "input_bytes", "output_bytes", "output_slots",
-                          "output_slots_reused", "output_slots_moved", "output_slots_appended",
-                          "output_bytes_incoming", "output_bytes_copied", "output_bytes_moved",
-                          "output_bytes_appended", "output_bytes_retained", "grid_sync_splits",
-                          "grid_sync_segments", "grid_sync_points", "launches_native",
-                          "launches_persistent", "launches_resident", "launches_host",
-                          "launches_whole", "fixpoint_passes", "fixpoint_early_exits", "cache_hits",
-                          "cache_misses", "cache_unknown", "cache_corrupt", "compile_ns", "planned",
-                          "generated", "strategies_revised", "device_lost", "recoveries", "traps",
-                          "out_of_bounds", "cleared_bytes"));
+  EXPECT_THAT(
+      names,
+      ElementsAre("dispatches", "launches", "input_bytes", "output_bytes", "output_slots",
+                  "output_slots_reused", "output_slots_moved", "output_slots_appended",
+                  "output_bytes_incoming", "output_bytes_copied", "output_bytes_moved",
+                  "output_bytes_appended", "output_bytes_retained", "grid_sync_splits",
+                  "grid_sync_segments", "grid_sync_points", "launches_native",
+                  "launches_persistent", "launches_resident", "launches_host", "launches_whole",
+                  "fixpoint_passes", "fixpoint_early_exits", "cache_hits", "cache_misses",
+                  "cache_unknown", "cache_corrupt", "compile_ns", "planned", "generated",
+                  "strategies_revised", "tuning_trials", "tuning_adopted", "tuning_records_read",
+                  "device_lost", "recoveries", "traps", "out_of_bounds", "cleared_bytes"));
   EXPECT_EQ(names.size(), kTelemetryFieldCount);
   std::set<std::string> helps;
   for (const Field& field : fields()) {

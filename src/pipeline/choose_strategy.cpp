@@ -11,22 +11,33 @@ namespace vyre::pipeline {
 Result<ChosenStrategy> choose_strategy(const StrategyQuery& query, plan::DeviceModel& model,
                                        FactSource& source) {
   ChosenStrategy chosen;
-  // Native, persistent in registers, persistent in memory; each is planned and loaded at most once.
-  constexpr int kMostQuestions = 8;
+  plan::StrategyRequest request = query.request;
+  const auto give_up_tuned = [&](const Error& why) {
+    if (!chosen.strategy.tuned) return false;
+    chosen.not_tuned = why.message;
+    request.tuned.reset();
+    return true;
+  };
+  // Native, persistent in registers, persistent in memory, and what measurements suggest; each is
+  // planned and loaded at most once.
+  constexpr int kMostQuestions = 12;
   for (int i = 0; i < kMostQuestions; ++i) {
-    VYRE_TRY_ASSIGN(chosen.strategy,
-                    plan::decide(query.program, query.launch, model, query.request));
+    VYRE_TRY_ASSIGN(chosen.strategy, plan::decide(query.program, query.launch, model, request));
     const plan::RouteVariant& variant = chosen.strategy.variant;
     switch (chosen.strategy.missing) {
       case plan::Missing::Plan: {
-        VYRE_TRY_ASSIGN(auto facts, source.plan(variant));
-        model.add(std::move(facts));
+        auto facts = source.plan(variant);
+        if (!facts && give_up_tuned(facts.error())) continue;
+        if (!facts) return std::unexpected(std::move(facts.error()));
+        model.add(std::move(*facts));
         continue;
       }
       case plan::Missing::Residency: {
-        VYRE_TRY_ASSIGN(auto facts, source.load(variant));
-        if (!facts) return chosen;
-        model.add(std::move(*facts));
+        auto facts = source.load(variant);
+        if (!facts && give_up_tuned(facts.error())) continue;
+        if (!facts) return std::unexpected(std::move(facts.error()));
+        if (!*facts) return chosen;
+        model.add(std::move(**facts));
         ++chosen.rejected;
         continue;
       }
@@ -35,6 +46,8 @@ Result<ChosenStrategy> choose_strategy(const StrategyQuery& query, plan::DeviceM
     }
     // The one that was loaded last is the choice, unless that is a route that requires no
     // residency.
+    if (query.request.tuned && !chosen.strategy.tuned && chosen.not_tuned.empty())
+      chosen.not_tuned = "it does not fit this launch on this device";
     const plan::VariantFacts* const known = model.find(variant);
     if (chosen.rejected != 0 && known != nullptr && known->is_loaded) --chosen.rejected;
     return chosen;

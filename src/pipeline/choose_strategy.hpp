@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <optional>
+#include <string>
 
 #include "vyre/pipeline/compiler.hpp"
 #include "vyre/plan/strategy.hpp"
@@ -29,8 +30,11 @@ struct ChosenStrategy {
   plan::Strategy strategy;
   // Loaded for this decision, and not what was chosen: its residency disagreed.
   uint32_t rejected = 0;
+  // Why a variant that measurements suggest was not taken; empty: it was, or none was suggested.
+  std::string not_tuned{};
 };
-// What becomes known on the way is added to the model.
+// What becomes known on the way is added to the model. Errors of a variant that measurements
+// suggest end that suggestion.
 Result<ChosenStrategy> choose_strategy(const StrategyQuery& query, plan::DeviceModel& model,
                                        FactSource& source);
 

@@ -22,7 +22,7 @@ void fields(Archive& a, Error& x) {
 namespace codegen {
 template <class Archive>
 void fields(Archive& a, Target& x) {
-  a(x.format, x.subgroup_size, x.checked, x.architecture, x.ulp_budget, x.cheap, x.poison);
+  a(x.format, x.subgroup_size, x.checked, x.architecture, x.ulp_budget, x.cheap, x.poison, x.lanes);
 }
 }  // namespace codegen
 
@@ -31,7 +31,8 @@ namespace pipeline {
 template <class Archive>
 void fields(Archive& a, Policy& x) {
   a(x.variant.route, x.variant.workgroups_per_block, x.variant.unrolled_iterations,
-    x.variant.interleave, x.variant.is_1d, x.checked, x.workgroup, x.ulp_budget, x.profile);
+    x.variant.interleave, x.variant.is_1d, x.variant.lanes, x.checked, x.workgroup, x.ulp_budget,
+    x.profile);
 }
 template <class Archive>
 void fields(Archive& a, CompileJob& x) {

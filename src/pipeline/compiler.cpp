@@ -17,6 +17,7 @@
 #include "codegen/program_target.hpp"
 #include "pipeline/artifact_image.hpp"
 #include "pipeline/cache_entry.hpp"
+#include "pipeline/digest_of_fields.hpp"
 #include "pipeline/generate.hpp"
 #include "pipeline/site_table.hpp"
 #include "vyre/ir/binary.hpp"
@@ -25,8 +26,6 @@ namespace vyre::pipeline {
 
 using device::TelemetryField;
 
-namespace {
-
 Digest digest_of_fields(const Fields& fields) {
   // Lengths keep neighbouring texts apart.
   std::string text;
@@ -34,6 +33,8 @@ Digest digest_of_fields(const Fields& fields) {
     text += fmt::format("{}:{}={}:{};", name.size(), name, value.size(), value);
   return digest_of(std::as_bytes(std::span(text)));
 }
+
+namespace {
 
 std::string axes_text(const std::optional<check::Axes>& axes) {
   return axes ? fmt::format("{}x{}x{}", (*axes)[0], (*axes)[1], (*axes)[2]) : "of the program";
@@ -58,7 +59,8 @@ codegen::Target target_of(const device::BackendInfo& info, const Policy& policy,
           .architecture = info.architecture,
           .ulp_budget = policy.ulp_budget,
           .cheap = policy.profile == Profile::Latency,
-          .poison = poison};
+          .poison = poison,
+          .lanes = policy.variant.lanes};
 }
 
 }  // namespace
@@ -112,7 +114,8 @@ Policy effective_policy(Policy policy, const check::CheckedProgram& program,
 // not be a part of the key.
 Fields describe(const Policy& policy) {
   const auto& [variant, checked, workgroup, ulp_budget, profile] = policy;
-  const auto& [route, workgroups_per_block, unrolled_iterations, interleave, is_1d] = variant;
+  const auto& [route, workgroups_per_block, unrolled_iterations, interleave, is_1d, lanes] =
+      variant;
   return {{"route", std::string(plan::name_of(route))},
           {"checked", bool_text(checked)},
           {"workgroup", axes_text(workgroup)},
@@ -121,7 +124,8 @@ Fields describe(const Policy& policy) {
           {"workgroups_per_block", std::to_string(workgroups_per_block)},
           {"unrolled_iterations", std::to_string(unrolled_iterations)},
           {"interleave", std::to_string(interleave)},
-          {"is_1d", bool_text(is_1d)}};
+          {"is_1d", bool_text(is_1d)},
+          {"lanes", std::to_string(lanes)}};
 }
 
 Source make_source(std::shared_ptr<const check::CheckedProgram> program) {

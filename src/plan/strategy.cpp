@@ -112,6 +112,8 @@ std::string to_string(const Strategy& strategy) {
           fmt::format(", {} iteration{}", strategy.iterations, strategy.iterations == 1 ? "" : "s");
     if (v.unrolled_iterations != 0) text += " with state in registers";
   }
+  if (v.lanes != 0)
+    text += fmt::format(", {} lane{} side by side", v.lanes, v.lanes == 1 ? "" : "s");
   switch (strategy.missing) {
     case Missing::Nothing: break;
     case Missing::Plan: text += " (estimated: the program is not planned)"; break;
@@ -164,7 +166,131 @@ class Decision {
     return launch_ == nullptr ? for_any_grid() : cooperative();
   }
 
+  // With the variant that was measured, if it is sound here: by the rules that hold for the choice
+  // without it, but for those about speed.
+  [[nodiscard]] std::optional<Strategy> tuned() const {
+    if (!request_.tuned || launch_ == nullptr || request_.route || request_.require_cooperative)
+      return std::nullopt;
+    const RouteVariant& variant = request_.tuned->variant;
+    auto strategy = tunes_routes() ? tuned_route(variant) : tuned_lanes(variant);
+    if (!strategy) return std::nullopt;
+    strategy->why = request_.tuned->why;
+    strategy->tuned = true;
+    return strategy;
+  }
+
+  [[nodiscard]] std::vector<RouteVariant> candidates(const RouteVariant& chosen) const {
+    std::vector<RouteVariant> all;
+    const auto add = [&](const RouteVariant& variant) {
+      const bool sound = tunes_routes() ? is_route_sound(variant) : is_lanes_sound(variant);
+      if (sound && variant != chosen && std::ranges::find(all, variant) == all.end() &&
+          all.size() < kMostCandidates)
+        all.push_back(variant);
+    };
+    if (!tunes_routes()) {
+      for (const uint32_t lanes : {16U, 64U, 8U, 32U, 4U, 2U, 1U}) {
+        RouteVariant variant = chosen;
+        variant.lanes = lanes;
+        add(variant);
+      }
+      return all;
+    }
+    const RouteVariant persistent =
+        chosen.route == Route::Persistent ? chosen : persistent_variant();
+    add(persistent);
+    for (const auto& [numerator, divisor] :
+         {std::pair{2U, 1U}, std::pair{1U, 2U}, std::pair{1U, 4U}}) {
+      RouteVariant variant = persistent;
+      variant.workgroups_per_block = persistent.workgroups_per_block * numerator / divisor;
+      add(variant);
+    }
+    RouteVariant in_memory = persistent;
+    in_memory.unrolled_iterations = 0;
+    if (const uint32_t wider = persistent.interleave * 2; wider <= kInterleave) {
+      RouteVariant variant = persistent;
+      variant.interleave = wider;
+      add(variant);
+    }
+    if (persistent.interleave > 1) {
+      RouteVariant variant = persistent;
+      variant.interleave = persistent.interleave / 2;
+      add(variant);
+    }
+    add(in_memory);
+    add({.route = Route::Native});
+    add({.route = Route::Resident});
+    return all;
+  }
+
  private:
+  // Several routes lead through the barriers, so that they can be compared. Elsewhere there is one,
+  // and only how its code is made is left.
+  [[nodiscard]] bool tunes_routes() const {
+    return contains_grid_barrier(checked_) && can_.cooperative_grid_barrier && !request_.checked &&
+           !can_.whole_programs && can_.host_split;
+  }
+
+  // The one route there is, with as many lanes in a thread as code can have. Kernels that wait for
+  // all blocks are none that it is about.
+  [[nodiscard]] bool is_lanes_sound(const RouteVariant& variant) const {
+    const bool waits = contains_grid_barrier(checked_) && variant.route != Route::Resident &&
+                       variant.route != Route::Host;
+    if (waits || !std::has_single_bit(variant.lanes) ||
+        (model_.profile.code_lanes & variant.lanes) == 0)
+      return false;
+    const Result<Strategy> only = run();
+    RouteVariant without = variant;
+    without.lanes = 0;
+    return only && !only->is_estimate() && only->variant == without;
+  }
+  [[nodiscard]] std::optional<Strategy> tuned_lanes(const RouteVariant& variant) const {
+    if (!is_lanes_sound(variant)) return std::nullopt;
+    return Strategy{.variant = variant};
+  }
+
+  // As far as it is known without a plan or code.
+  [[nodiscard]] bool is_route_sound(const RouteVariant& variant) const {
+    RouteVariant bare;
+    bare.route = variant.route;
+    switch (variant.route) {
+      case Route::Native: return variant == bare && groups_ <= most_resident();
+      case Route::Resident: return variant == bare && can_.resident_buffers;
+      case Route::Host: return false;
+      case Route::Persistent: break;
+    }
+    const uint64_t lanes = std::max<uint64_t>(1, launch_->lanes_per_workgroup());
+    return std::has_single_bit(variant.workgroups_per_block) &&
+           variant.workgroups_per_block <= groups_ &&
+           variant.workgroups_per_block * lanes <=
+               std::max<uint64_t>(lanes, can_.max_invocations_per_workgroup) &&
+           std::has_single_bit(variant.interleave) && variant.interleave <= kInterleave &&
+           variant.unrolled_iterations <= kMostUnrolled && variant.lanes == 0 &&
+           variant.is_1d == is_1d();
+  }
+  // Of the sizes of a shape class some take more iterations than there are in registers: then their
+  // state is in memory.
+  [[nodiscard]] std::optional<Strategy> tuned_route(RouteVariant variant) const {
+    if (!is_route_sound(variant)) return std::nullopt;
+    if (variant.route == Route::Resident) return Strategy{.variant = variant};
+    if (variant.route == Route::Native) {
+      const VariantFacts* const facts = model_.find(variant);
+      if (facts == nullptr || !facts->is_loaded)
+        return Strategy{.variant = variant, .missing = Missing::Residency};
+      if (groups_ > facts->least_resident()) return std::nullopt;
+      return Strategy{.variant = variant};
+    }
+    for (;; variant.unrolled_iterations = 0) {
+      const VariantFacts* const facts = model_.find(variant);
+      if (facts == nullptr) return Strategy{.variant = variant, .missing = Missing::Plan};
+      if (facts->route != Route::Persistent) return std::nullopt;
+      if (!facts->is_loaded) return Strategy{.variant = variant, .missing = Missing::Residency};
+      if (can_run(*facts)) return Strategy{.variant = variant, .iterations = iterations(*facts)};
+      if (variant.unrolled_iterations == 0) return std::nullopt;
+    }
+  }
+
+  [[nodiscard]] bool is_1d() const { return launch_->grid[1] == 1 && launch_->grid[2] == 1; }
+
   [[nodiscard]] static Strategy by_route(Route route, std::string why) {
     return {.variant = {.route = route}, .why = std::move(why)};
   }
@@ -318,7 +444,7 @@ class Decision {
     variant.workgroups_per_block =
         static_cast<uint32_t>(std::bit_floor(std::max<uint64_t>(1, std::min(most, share))));
     if (launch_ == nullptr) return variant;  // for any grid
-    variant.is_1d = launch_->grid[1] == 1 && launch_->grid[2] == 1;
+    variant.is_1d = is_1d();
     const uint64_t beside = variant.workgroups_per_block;
     const uint64_t on_device =
         units * std::max<uint64_t>(1, lanes_with_registers() / (beside * lanes)) * beside;
@@ -414,7 +540,20 @@ class Decision {
 
 Result<Strategy> decide(const check::CheckedProgram& checked, const check::Launch* launch,
                         const DeviceModel& model, const StrategyRequest& request) {
-  return Decision(checked, launch, model, request).run();
+  const Decision decision(checked, launch, model, request);
+  if (auto tuned = decision.tuned()) return *std::move(tuned);
+  return decision.run();
+}
+
+std::vector<RouteVariant> candidates(const check::CheckedProgram& checked,
+                                     const check::Launch& launch, const DeviceModel& model,
+                                     const StrategyRequest& request) {
+  const Decision decision(checked, &launch, model, request);
+  const auto chosen = decision.run();
+  if (launch.workgroups() == 0 || !chosen || chosen->is_estimate() || request.route ||
+      request.require_cooperative)
+    return {};
+  return decision.candidates(chosen->variant);
 }
 
 }  // namespace vyre::plan

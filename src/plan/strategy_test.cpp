@@ -49,7 +49,7 @@ class Device {
   Result<Strategy> choose(const check::CheckedProgram& checked, const check::Axes& grid,
                           const StrategyRequest& request = {}) {
     const check::Launch launch = launch_of(checked, grid);
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 12; ++i) {
       auto strategy = decide(checked, &launch, model, request);
       if (!strategy || !strategy->is_estimate()) return strategy;
       VariantFacts facts = facts_of(strategy->variant,
@@ -280,6 +280,146 @@ TEST(Strategy, BeforeAGridIsKnownItIsAnEstimate) {
   EXPECT_EQ(strategy->route(), Route::Native);
   EXPECT_EQ(strategy->missing, Missing::Grid);
   EXPECT_THAT(to_string(*strategy), HasSubstr("estimated"));
+}
+
+// ---- what measurements suggest (D-MODE.3)
+
+StrategyRequest suggesting(const RouteVariant& variant, StrategyRequest request = {}) {
+  request.tuned = TunedVariant{variant, "measured"};
+  return request;
+}
+
+// Without barriers, and on devices that split, what is left is how many lanes a thread runs.
+TEST(Tuned, LanesThatTheDeviceNames) {
+  for (const bool barriers : {false, true}) {
+    const auto checked = checked_program(barriers ? kLoop : "a[gid.x] = 1;");
+    const check::Launch launch = launch_of(checked, {100, 1, 1});
+    Device device;
+    device.model.capabilities.cooperative_grid_barrier = false;
+    const auto chosen = device.choose(checked, {100, 1, 1});
+    EXPECT_TRUE(candidates(checked, launch, device.model, {}).empty());
+    device.model.profile.code_lanes = 1 + 8 + 64;
+    const auto all = candidates(checked, launch, device.model, {});
+    ASSERT_EQ(all.size(), 3u);
+    for (const RouteVariant& variant : all) {
+      const auto strategy = device.choose(checked, {100, 1, 1}, suggesting(variant));
+      EXPECT_TRUE(strategy->tuned);
+      EXPECT_EQ(strategy->variant, variant);
+      EXPECT_EQ(strategy->why, "measured");
+      EXPECT_EQ(variant.route, chosen->route());
+    }
+    RouteVariant other = chosen->variant;
+    for (const uint32_t lanes : {0U, 3U, 9U, 16U, 128U, 73U}) {
+      other.lanes = lanes;
+      EXPECT_EQ(*device.choose(checked, {100, 1, 1}, suggesting(other)), *chosen) << lanes;
+    }
+    other.lanes = 8;
+    other.route = barriers ? Route::Native : Route::Resident;
+    EXPECT_EQ(*device.choose(checked, {100, 1, 1}, suggesting(other)), *chosen);
+    other = chosen->variant;
+    other.lanes = 8;
+    other.interleave = 2;
+    EXPECT_EQ(*device.choose(checked, {100, 1, 1}, suggesting(other)), *chosen);
+  }
+}
+
+// Every candidate can be had or is refused by what its code turns out to be, never an error.
+TEST(Tuned, RoutesAndShapesOfPersistentBlocks) {
+  const auto checked = checked_program(kLoop);
+  for (const check::Axes grid : {check::Axes{64, 1, 1}, {16, 16, 1}, {100'000, 1, 1}, {1, 1, 1}}) {
+    for (const uint64_t resident : {1U, 8U, 100U, 1'000'000U}) {
+      Device device;
+      device.model.profile = {.compute_units = 4};
+      device.resident = resident;
+      const auto chosen = device.choose(checked, grid);
+      const auto all = candidates(checked, launch_of(checked, grid), device.model, {});
+      EXPECT_LE(all.size(), kMostCandidates);
+      EXPECT_FALSE(all.empty());
+      for (const RouteVariant& variant : all) {
+        EXPECT_NE(variant, chosen->variant);
+        const auto strategy = device.choose(checked, grid, suggesting(variant));
+        ASSERT_TRUE(strategy) << to_string(strategy.error());
+        RouteVariant in_memory = variant;
+        in_memory.unrolled_iterations = 0;
+        if (strategy->tuned)
+          EXPECT_TRUE(strategy->variant == variant || strategy->variant == in_memory);
+        else
+          EXPECT_EQ(*strategy, *chosen);
+      }
+    }
+  }
+}
+
+TEST(Tuned, WhatIsNotSoundIsLeftOut) {
+  const auto checked = checked_program(kLoop);
+  Device device;
+  device.model.profile = {.compute_units = 4, .code_lanes = 0xFF};
+  const check::Axes grid = {10, 10, 1};
+  const auto chosen = device.choose(checked, grid);
+  const auto left_out = [&](const RouteVariant& variant, const StrategyRequest& request = {}) {
+    const auto plain = device.choose(checked, grid, request);
+    EXPECT_EQ(device.choose(checked, grid, suggesting(variant, request)).value_or(Strategy()),
+              plain.value_or(Strategy()))
+        << to_string(Strategy{.variant = variant});
+  };
+  const RouteVariant sound = {.route = Route::Persistent, .workgroups_per_block = 2};
+  EXPECT_TRUE(device.choose(checked, grid, suggesting(sound))->tuned);
+  RouteVariant wrong = sound;
+  wrong.is_1d = true;  // the grid has two axes
+  left_out(wrong);
+  wrong = sound;
+  wrong.workgroups_per_block = 512;  // 2048 lanes
+  left_out(wrong);
+  wrong.workgroups_per_block = 128;  // more than there are
+  left_out(wrong);
+  wrong.workgroups_per_block = 3;
+  left_out(wrong);
+  wrong.workgroups_per_block = 0;
+  left_out(wrong);
+  wrong = sound;
+  wrong.interleave = 16;
+  left_out(wrong);
+  wrong.interleave = 0;
+  left_out(wrong);
+  wrong = sound;
+  wrong.unrolled_iterations = 1000;
+  left_out(wrong);
+  wrong = sound;
+  wrong.lanes = 8;
+  left_out(wrong);
+  left_out({.route = Route::Host});
+  left_out({.route = Route::Native});  // 100 workgroups, of which 8 fit
+  left_out({.route = Route::Resident, .interleave = 2});
+  // The caller has chosen, or there is no choice.
+  left_out({.route = Route::Resident}, {.route = Route::Native});
+  left_out({.route = Route::Resident}, {.require_cooperative = true});
+  left_out(sound, {.checked = true});
+  // A device that must not be split.
+  device.model.capabilities.host_split = false;
+  left_out({.route = Route::Resident});
+  EXPECT_TRUE(candidates(checked, launch_of(checked, grid), device.model, {}).empty());
+  EXPECT_FALSE(decide(checked, nullptr, device.model, suggesting(sound))->tuned);
+}
+
+// State in registers for fewer iterations than this grid takes: then it is in memory.
+TEST(Tuned, OneRecordIsForAllSizesOfItsClass) {
+  const auto checked = checked_program(kState);
+  Device device;
+  device.model.profile = {.compute_units = 4};
+  const RouteVariant two = {.route = Route::Persistent,
+                            .workgroups_per_block = 1,
+                            .unrolled_iterations = 2,
+                            .is_1d = true};
+  EXPECT_EQ(device.choose(checked, {16, 1, 1}, suggesting(two))->variant, two);
+  RouteVariant in_memory = two;
+  in_memory.unrolled_iterations = 0;
+  const auto larger = device.choose(checked, {17, 1, 1}, suggesting(two));
+  EXPECT_TRUE(larger->tuned);
+  EXPECT_EQ(larger->variant, in_memory);
+  EXPECT_EQ(larger->iterations, 3u);
+  device.model.variants.clear();
+  device.resident = 0;
+  EXPECT_FALSE(device.choose(checked, {17, 1, 1}, suggesting(two))->tuned);
 }
 
 TEST(Strategy, Prints) {

@@ -50,6 +50,21 @@ std::string_view name_of(Timing timing) {
   VYRE_CHECK(false && "a Timing outside its enumeration");
 }
 
+std::string_view name_of(Tune tune) {
+  switch (tune) {
+    case Tune::Off: return "off";
+    case Tune::Read: return "read";
+    case Tune::On: return "on";
+  }
+  VYRE_CHECK(false && "a Tune outside its enumeration");
+}
+
+std::optional<Tune> tune_from_name(std::string_view name) {
+  for (const Tune tune : {Tune::Off, Tune::Read, Tune::On})
+    if (name_of(tune) == name) return tune;
+  return std::nullopt;
+}
+
 DispatchConfig merge(const DispatchConfig& base, const DispatchConfig& over) {
   DispatchConfig merged = base;
   if (over.grid && !over.grid_from) merged.grid_from.reset();

@@ -44,6 +44,11 @@ DeviceState::DeviceState(std::shared_ptr<device::Backend> b, const DeviceOptions
     : backend(std::move(b)), compiler(backend, telemetry, compiler_options(options)) {
   trace = options.trace;
   poison = options.poison;
+  fresh_tuning = options.fresh_tuning;
+  tuning_clock = options.tuning_clock ? options.tuning_clock : [] {
+    const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<uint64_t>(now.count());
+  };
 }
 
 Result<void> DeviceState::check_usable() const {

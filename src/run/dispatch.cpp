@@ -9,6 +9,7 @@
 
 #include "base/errors.hpp"
 #include "base/free_memory.hpp"
+#include "base/stop.hpp"
 #include "pipeline/site_table.hpp"
 #include "run/break_down.hpp"
 #include "run/errors.hpp"
@@ -80,54 +81,79 @@ Result<void> Dispatch::read_grid() {
 
 // ---- shape
 
+namespace {
+
+Result<void> find_launch(const PipelineState& p, Workspace& w) {
+  const check::CheckedProgram& program = *p.source.program;
+  VYRE_TRY_ASSIGN(auto launch,
+                  check::resolve_launch(program, {.inputs = w.by_input,
+                                                  .grid = w.wanted.grid,
+                                                  .workgroup = w.wanted.policy.workgroup}));
+  w.launch = std::move(launch);
+  const device::BackendInfo& info = p.device->backend->info();
+  VYRE_TRY(pipeline::check_grid_limits(w.launch, info));
+  if (!w.wanted.policy.workgroup) return {};
+  return pipeline::check_device_limits(program, w.wanted.policy.workgroup, info);
+}
+
+// LimitExceeded: the state saved across grid barriers is more than that.
+Result<void> check_state(const PipelineState& p, const Workspace& w, uint64_t most) {
+  const auto bytes = plan::state_bytes(w.variant->schedule, *p.source.program, w.launch);
+  if (!bytes) return std::unexpected(bytes.error());
+  if (bytes->total <= most) return {};
+  // The error names values of the source and a barrier, which only the plan knows.
+  const auto plan = w.variant->sites->plan();
+  if (!plan) return std::unexpected(plan.error());
+  return plan::check_state(**plan, *p.source.program, w.launch, most);
+}
+
+Result<void> make_arena(const PipelineState& p, Workspace& w) {
+  device::Backend& backend = *p.device->backend;
+  const bool is_foreign = w.arena.valid() && !w.arena.check_owner(backend);
+  if (w.layout.total <= w.arena.bytes() && w.layout.alignment <= w.arena.alignment() && !is_foreign)
+    return {};
+  w.arena.free();
+  const uint64_t granted = granted_memory_bytes();
+  auto arena = backend.allocate({.bytes = w.layout.total,
+                                 .owner = p.owner,
+                                 .contents = device::Contents::Uninitialised,
+                                 .alignment = w.layout.alignment});
+  w.untouched_bytes = (granted_memory_bytes() - granted) * (p.device->at_host() ? 2 : 1);
+  if (!arena) {
+    Error error = arena.error();
+    if (error.code != ErrorCode::DeviceLost)  // of which all get the same error
+      error.context.push_back(
+          fmt::format("allocating {} bytes for the buffers and the state of program `{}`",
+                      w.layout.total, p.source.program->program.name));
+    return std::unexpected(std::move(error));
+  }
+  w.arena = std::move(*arena);
+  return {};
+}
+
+}  // namespace
+
 Result<void> Dispatch::shape() {
   Workspace& w = *lease_;
-  const bool current = w.shaped && w.shape == w.wanted && w.variant &&
-                       w.variant->loaded.check_owner(*device_.backend).has_value() &&
-                       (w.layout.total == 0 || w.arena.check_owner(*device_.backend).has_value());
+  const bool same = w.shaped && w.shape == w.wanted && w.variant &&
+                    w.variant->loaded.check_owner(*device_.backend).has_value() &&
+                    (w.layout.total == 0 || w.arena.check_owner(*device_.backend).has_value());
+  std::optional<plan::TunedVariant> tuned;
+  if (same) tuned = tuning_.choose();
+  const bool current = same && tuned == w.suggestion.tuned && !tuning_.needs_candidates();
   if (!current) {
     w.shaped = false;
     const StopScope stop(stop_condition(config_, start_));
-    VYRE_TRY_ASSIGN(auto launch, check::resolve_launch(*p_.source.program,
-                                                       {.inputs = w.by_input,
-                                                        .grid = w.wanted.grid,
-                                                        .workgroup = w.wanted.policy.workgroup}));
-    w.launch = std::move(launch);
-    const device::BackendInfo& info = device_.backend->info();
-    VYRE_TRY(pipeline::check_grid_limits(w.launch, info));
-    if (w.wanted.policy.workgroup)
-      VYRE_TRY(pipeline::check_device_limits(*p_.source.program, w.wanted.policy.workgroup, info));
-    VYRE_TRY(settle_strategy());
-    if (!w.wanted.unknown_grid)
-      VYRE_TRY(check_state(config_.max_state_bytes.value_or(~uint64_t{0})));
-    w.layout = make_layout(w.variant->schedule, *p_.source.program, w.launch, w.wanted.resident,
-                           w.wanted.repeated);
-    if (one_pass())
-      w.layout.overwritten = check::overwritten(*p_.source.program, w.launch, w.given);
-    if (w.layout.total > w.arena.bytes() || w.layout.alignment > w.arena.alignment() ||
-        (w.arena.valid() && !w.arena.check_owner(*device_.backend))) {
-      w.arena.free();
-      const uint64_t granted = granted_memory_bytes();
-      auto arena = device_.backend->allocate({.bytes = w.layout.total,
-                                              .owner = p_.owner,
-                                              .contents = device::Contents::Uninitialised,
-                                              .alignment = w.layout.alignment});
-      w.untouched_bytes = (granted_memory_bytes() - granted) * (device_.at_host() ? 2 : 1);
-      if (!arena) {
-        Error error = arena.error();
-        if (error.code != ErrorCode::DeviceLost)  // of which all get the same error
-          error.context.push_back(
-              fmt::format("allocating {} bytes for the buffers and the state of program `{}`",
-                          w.layout.total, p_.source.program->program.name));
-        return std::unexpected(std::move(error));
-      }
-      w.arena = std::move(*arena);
+    if (!same) {
+      VYRE_TRY(find_launch(p_, w));
+      w.suggestion = {};
+      tuned = tuning_.choose();
     }
-    w.shape = w.wanted;
-    w.shaped = true;
+    VYRE_TRY(make_shape(tuned));
   } else if (config_.max_state_bytes) {
-    VYRE_TRY(check_state(*config_.max_state_bytes));
+    VYRE_TRY(check_state(p_, w, *config_.max_state_bytes));
   }
+  tuning_.check_code();
   // An output that stays on the device must fit there.
   for (size_t i = 0; i < w.layout.source_bytes.size(); ++i) {
     if (!w.wanted.resident[i]) continue;
@@ -143,23 +169,48 @@ Result<void> Dispatch::shape() {
   return check_output_bytes();
 }
 
+// Whatever stands in the way of a suggested variant, the default is used: it is not compiled in
+// time, refused, or too large.
+Result<void> Dispatch::make_shape(const std::optional<plan::TunedVariant>& tuned) {
+  if (!tuned) return make_shape_with(tuned);
+  std::string refused;
+  try {
+    const StopScope stop(tuning_.compile_stop());
+    const auto made = make_shape_with(tuned);
+    if (made) return {};
+    refused = made.error().message;
+  } catch (const Stopped& stopped) {
+    if (stopped.cancelled) throw;
+    refused = "it takes too long to compile";
+  }
+  tuning_.refuse(std::move(refused));
+  VYRE_TRY(make_shape_with(std::nullopt));
+  // It is not requested again for this shape.
+  lease_->suggestion.tuned = tuned;
+  return {};
+}
+
+Result<void> Dispatch::make_shape_with(const std::optional<plan::TunedVariant>& tuned) {
+  Workspace& w = *lease_;
+  VYRE_TRY(settle_strategy(tuned));
+  if (!w.wanted.unknown_grid)
+    VYRE_TRY(check_state(p_, w, config_.max_state_bytes.value_or(~uint64_t{0})));
+  w.layout = make_layout(w.variant->schedule, *p_.source.program, w.launch, w.wanted.resident,
+                         w.wanted.repeated);
+  if (one_pass()) w.layout.overwritten = check::overwritten(*p_.source.program, w.launch, w.given);
+  VYRE_TRY(make_arena(p_, w));
+  w.suggestion.tuned = tuned;
+  w.shape = w.wanted;
+  w.shaped = true;
+  return {};
+}
+
 // A known grid in which every lane goes its way, once. Repeated passes compare what they wrote with
 // what was there before; a checked lane may stop at any access; and at the host bytes are needed to
 // send, whatever they are.
 bool Dispatch::one_pass() const {
   const Workspace::Shape& wanted = lease_->wanted;
   return !wanted.policy.checked && !wanted.repeated && !wanted.unknown_grid && !device_.at_host();
-}
-
-Result<void> Dispatch::check_state(uint64_t most) const {
-  const Workspace& w = *lease_;
-  const auto bytes = plan::state_bytes(w.variant->schedule, *p_.source.program, w.launch);
-  if (!bytes) return std::unexpected(bytes.error());
-  if (bytes->total <= most) return {};
-  // The error names values of the source and a barrier, which only the plan knows.
-  const auto plan = w.variant->sites->plan();
-  if (!plan) return std::unexpected(plan.error());
-  return plan::check_state(**plan, *p_.source.program, w.launch, most);
 }
 
 Result<void> Dispatch::check_output_bytes() {
@@ -334,6 +385,7 @@ Result<void> Dispatch::record_work(Outputs* slots) {
   setup_memory(w.recorder);
   report_.route = w.variant->schedule.route;
   report_.variant = w.variant->policy.variant;
+  report_.tuned = w.suggestion.taken && w.suggestion.by_record;
   report_.plan = w.variant->plan_digest;
   report_.segments = static_cast<uint32_t>(w.variant->schedule.segments.size());
   if (!grid_from_) report_.grid = w.launch.grid;
@@ -370,15 +422,18 @@ Result<Report> Dispatch::take(Result<void> done) {
     span_->arg("route", plan::name_of(report_.route));
     span_->arg("workgroups_per_block", report_.variant.workgroups_per_block);
     span_->arg("launches", report_.launches);
+    if (const std::string* const trial = tuning_.trial()) span_->arg("trial", *trial);
   }
   span_.reset();
   return std::move(report_);
 }
 
 Result<Report> Dispatch::run(Outputs* slots) {
-  VYRE_TRY(record_work(slots));
-  Recorder& recorder = lease_->recorder;
-  return take(repeats_ ? recorder.flush_again(submit_options()) : recorder.flush());
+  return tuning_.measured([&]() -> Result<Report> {
+    VYRE_TRY(record_work(slots));
+    Recorder& recorder = lease_->recorder;
+    return take(repeats_ ? recorder.flush_again(submit_options()) : recorder.flush());
+  });
 }
 
 bool Dispatch::can_start() const {

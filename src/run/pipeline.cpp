@@ -125,6 +125,7 @@ Result<Report> Pipeline::dispatch_into(const Arguments& arguments, Outputs& slot
     if (!lock.is_held() || (patience.is_limited() && !queue.finish_started(patience)))
       return queued_too_long(patience);
     Dispatch dispatch(*state_, *config, start);
+    dispatch.tuning().allow_trials();
     VYRE_TRY(dispatch.prepare(arguments));
     return dispatch.run(&slots);
   });

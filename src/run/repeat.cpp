@@ -33,12 +33,28 @@ bool alike(const DispatchConfig& a, const DispatchConfig& b) {
   return true;
 }
 
+// Whether sizes that depend on contents are as they were.
+bool has_last_uniforms(const check::CheckedProgram& program, const std::vector<bool>& host_reads,
+                       const Arguments& arguments, std::span<const std::byte> left) {
+  const auto& buffers = program.buffers;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (!buffers[i].input_slot) continue;
+    const Argument& argument = arguments.inputs[*buffers[i].input_slot];
+    if (argument.buffer() != nullptr || (buffers[i].role != check::Role::Uniform && !host_reads[i]))
+      continue;
+    const auto bytes = argument.bytes();
+    if (!std::ranges::equal(bytes, left.first(bytes.size()))) return false;
+    left = left.subspan(bytes.size());
+  }
+  return true;
+}
+
 }  // namespace
 
 bool Dispatch::is_like_last(const Arguments& arguments) const {
   const Workspace::Last& last = lease_->last;
   if (!last.can_repeat || arguments.inputs.size() != last.inputs.size() ||
-      arguments.outputs.size() != last.outputs.size())
+      arguments.outputs.size() != last.outputs.size() || !tuning_.is_settled())
     return false;
   const device::Backend& backend = *device_.backend;
   if (device_.trace.load(std::memory_order_relaxed) != nullptr || !device_.check_usable() ||
@@ -63,23 +79,8 @@ bool Dispatch::is_like_last(const Arguments& arguments) const {
     if (buffer == nullptr ? last.outputs[i].buffer.valid() : !same(*buffer, last.outputs[i]))
       return false;
   }
-  return all_buffers || has_last_uniforms(arguments);
-}
-
-bool Dispatch::has_last_uniforms(const Arguments& arguments) const {
-  const auto& buffers = p_.source.program->buffers;
-  std::span<const std::byte> left = lease_->wanted.uniforms;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    if (!buffers[i].input_slot) continue;
-    const Argument& argument = arguments.inputs[*buffers[i].input_slot];
-    if (argument.buffer() != nullptr ||
-        (buffers[i].role != check::Role::Uniform && !p_.host_reads[i]))
-      continue;
-    const auto bytes = argument.bytes();
-    if (!std::ranges::equal(bytes, left.first(bytes.size()))) return false;
-    left = left.subspan(bytes.size());
-  }
-  return true;
+  return all_buffers ||
+         has_last_uniforms(*p_.source.program, p_.host_reads, arguments, lease_->wanted.uniforms);
 }
 
 void Dispatch::use_again(const Arguments& arguments) {

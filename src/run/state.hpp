@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "run/memory.hpp"
 #include "run/plan_runner.hpp"
 #include "run/queue.hpp"
+#include "run/tuning.hpp"
 #include "vyre/run/device.hpp"
 
 namespace vyre::run {
@@ -27,6 +29,9 @@ struct DeviceState {
   std::atomic<uint64_t> recoveries = 0;
   std::optional<std::byte> poison;             // run/poison.hpp
   const uint64_t owner = device::new_owner();  // of buffers that the caller allocates
+  Tuners tuners;
+  std::function<uint64_t()> tuning_clock;  // nanoseconds
+  bool fresh_tuning = false;               // DeviceOptions
   std::array<Queue, kQueues> queues;
 
   // PoisonedState after shutdown, the loss of a lost device.
@@ -57,6 +62,7 @@ struct Workspace {
 
   check::Launch launch;
   std::shared_ptr<const pipeline::Variant> variant;
+  Suggestion suggestion;
   CacheHit cache_hit = CacheHit::Unknown;
   Layout layout;
   device::Buffer arena;
@@ -108,7 +114,8 @@ struct PipelineState {
   std::mutex mutex;
   std::vector<std::shared_ptr<const pipeline::Variant>> variants;  // in order of their first use
   std::vector<PlannedVariant> planned;
-  plan::Strategy strategy;  // of the dispatch that was shaped last, or of compile()
+  plan::Strategy strategy;       // of the dispatch that was shaped last, or of compile()
+  std::shared_ptr<Tuner> tuner;  // of that dispatch
   std::vector<std::unique_ptr<Workspace>> idle;    // the last one was used last
   static constexpr size_t kMostIdle = 128;         // as many as a sequence may have
   static constexpr ptrdiff_t kMostIdleArenas = 8;  // with memory of the device
@@ -118,6 +125,9 @@ struct PipelineState {
   // The device, with what is known of the variants of this program.
   [[nodiscard]] plan::DeviceModel device_model(const pipeline::Policy& wanted);
   void keep_facts(const plan::DeviceModel& model, const pipeline::Policy& of);
+  // Two dispatches that come to one variant at once keep one of them.
+  std::shared_ptr<const pipeline::Variant> keep_variant(
+      const std::shared_ptr<const pipeline::Variant>& variant);
   std::unique_ptr<Workspace> lease();
   void give_back(std::unique_ptr<Workspace> workspace);
 };
@@ -195,8 +205,10 @@ class Dispatch {
         config_(config),
         start_(start),
         results_(results),
-        lease_(pipeline) {}
+        lease_(pipeline),
+        tuning_(pipeline, config, start, *lease_) {}
 
+  DispatchTuning& tuning() { return tuning_; }
   // Arguments, launch, route, code, memory.
   Result<void> prepare(const Arguments& arguments);
   // The work, under the lock of its queue; results into `slots`, if there are any.
@@ -223,12 +235,12 @@ class Dispatch {
   Result<void> shape();
   [[nodiscard]] bool one_pass() const;
   Result<std::shared_ptr<const pipeline::Variant>> variant(const pipeline::Policy& policy);
-  std::shared_ptr<const pipeline::Variant> keep_variant(
-      const std::shared_ptr<const pipeline::Variant>& variant);
   // How this dispatch runs, and its code.
-  Result<void> settle_strategy();
-  // LimitExceeded: the state saved across grid barriers is more than that.
-  [[nodiscard]] Result<void> check_state(uint64_t most) const;
+  Result<void> settle_strategy(const std::optional<plan::TunedVariant>& tuned);
+  // All that follows from the launch: with a suggested variant, or without it if that cannot be
+  // had.
+  Result<void> make_shape(const std::optional<plan::TunedVariant>& tuned);
+  Result<void> make_shape_with(const std::optional<plan::TunedVariant>& tuned);
   Result<void> passes(PlanRunner& runner, Report& report);
   Result<void> recorded_passes(PlanRunner& runner, Report& report);
   [[nodiscard]] PlanRunner::Setup runner_setup() const;
@@ -240,8 +252,6 @@ class Dispatch {
   [[nodiscard]] Result<void> finish(Report& report, const OutputStats& stats) const;
   // ---- repeating the last dispatch (repeat.cpp)
   [[nodiscard]] bool is_like_last(const Arguments& arguments) const;
-  // Whether sizes that depend on contents are as they were.
-  [[nodiscard]] bool has_last_uniforms(const Arguments& arguments) const;
   void use_again(const Arguments& arguments);
   void remember(const Arguments& arguments);
   void note_repeatable(const PlanRunner& runner, const Report& report);
@@ -258,6 +268,7 @@ class Dispatch {
   Time start_;
   Results results_;
   Lease lease_;
+  DispatchTuning tuning_;
   std::optional<device::Word> grid_from_;
   uint64_t host_input_bytes_ = 0;
   bool repeats_ = false;  // the last dispatch of this workspace

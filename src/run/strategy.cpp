@@ -48,7 +48,7 @@ void PipelineState::keep_facts(const plan::DeviceModel& model, const pipeline::P
   }
 }
 
-Result<void> Dispatch::settle_strategy() {
+Result<void> Dispatch::settle_strategy(const std::optional<plan::TunedVariant>& tuned) {
   Workspace& w = *lease_;
   pipeline::Policy policy = w.wanted.policy;
   plan::DeviceModel model = p_.device_model(policy);
@@ -57,19 +57,25 @@ Result<void> Dispatch::settle_strategy() {
                                 .policy = policy,
                                 .limits = compile_limits(config_),
                                 .trace = device_.trace.load()});
+  plan::StrategyRequest request = strategy_request(config_);
+  request.tuned = tuned;
   auto chosen = pipeline::choose_strategy(
-      {.program = *p_.source.program, .launch = &w.launch, .request = strategy_request(config_)},
-      model, source);
+      {.program = *p_.source.program, .launch = &w.launch, .request = request}, model, source);
   p_.keep_facts(model, policy);
-  for (const auto& loaded : source.take_loaded()) keep_variant(loaded.variant);
+  for (const auto& loaded : source.take_loaded()) p_.keep_variant(loaded.variant);
   if (!chosen) {
     Error error = std::move(chosen.error());
     error.context.push_back(fmt::format("device `{}`", device_.backend->info().id));
     return std::unexpected(std::move(error));
   }
   device_.telemetry.add(device::TelemetryField::StrategiesRevised, chosen->rejected);
+  if (!chosen->not_tuned.empty()) return fail(ErrorCode::Unsupported, chosen->not_tuned);
+  if (tuning_.trial() != nullptr && tuned && chosen->strategy.variant != tuned->variant)
+    return fail(ErrorCode::Unsupported, "it needs more iterations than it has in registers");
   policy.variant = chosen->strategy.variant;
   VYRE_TRY_ASSIGN(w.variant, variant(policy));
+  w.suggestion.taken = chosen->strategy.tuned;
+  tuning_.offer_candidates(model, chosen->strategy);
   const std::scoped_lock lock(p_.mutex);
   p_.strategy = std::move(chosen->strategy);
   return {};
@@ -83,16 +89,15 @@ Result<std::shared_ptr<const pipeline::Variant>> Dispatch::variant(const pipelin
   }
   VYRE_TRY_ASSIGN(const auto found, device_.compiler.get(p_.source, policy, device_.trace.load(),
                                                          compile_limits(config_)));
-  return keep_variant(found.variant);
+  return p_.keep_variant(found.variant);
 }
 
-// Two dispatches that come to one variant at once keep one of them.
-std::shared_ptr<const pipeline::Variant> Dispatch::keep_variant(
+std::shared_ptr<const pipeline::Variant> PipelineState::keep_variant(
     const std::shared_ptr<const pipeline::Variant>& variant) {
-  const std::scoped_lock lock(p_.mutex);
-  for (const auto& known : p_.variants)
+  const std::scoped_lock lock(mutex);
+  for (const auto& known : variants)
     if (known->policy == variant->policy) return known;
-  p_.variants.push_back(variant);
+  variants.push_back(variant);
   return variant;
 }
 

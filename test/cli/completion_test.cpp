@@ -37,9 +37,10 @@ std::string script_for(const std::string& shell) {
 TEST(Completion, EveryScriptKnowsEveryCommand) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const std::string script = script_for(shell);
-    for (const char* word : {"check", "fmt", "print", "plan", "resident", "explain", "devices",
-                             "doctor", "version", "completion", "compile", "verify", "spirv",
-                             "warnings-as-errors", "V070", "bytes", "always", ".vyre"})
+    for (const char* word :
+         {"check",  "fmt",     "print",      "plan",    "resident", "explain", "devices",
+          "doctor", "version", "completion", "compile", "verify",   "spirv",   "warnings-as-errors",
+          "tune",   "budget",  "V070",       "bytes",   "always",   ".vyre"})
       EXPECT_THAT(script, HasSubstr(word)) << shell;
   }
 }
@@ -86,7 +87,8 @@ TEST_F(BashCompletion, IsBash) {
 TEST_F(BashCompletion, CommandsAndOptions) {
   EXPECT_THAT(offered({""}),
               ElementsAre("cache", "check", "compile", "completion", "devices", "doctor", "explain",
-                          "fmt", "plan", "print", "run", "verify", "version"));
+                          "fmt", "plan", "print", "run", "tune", "verify", "version"));
+  EXPECT_THAT(offered({"run", "--tune", ""}), ElementsAre("off", "on", "read"));
   EXPECT_THAT(offered({"c"}), ElementsAre("cache", "check", "compile", "completion"));
   EXPECT_THAT(offered({"compile", "--emit", ""}),
               ElementsAre("asm", "c", "cubin", "llvm", "ptx", "spirv"));

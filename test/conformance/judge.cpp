@@ -2,6 +2,7 @@
 #include "conformance/judge.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -74,17 +75,47 @@ class Dispatch {
   Dispatch(const Case& one, const Prepared& prepared, const run::Device& device)
       : one_(one), prepared_(prepared), device_(device) {}
 
+  // What the tuner tries, one strategy in each dispatch, until it has tried all. Empty: each
+  // dispatch is as `difference` wants it.
+  std::string try_strategies(const std::function<std::string(const Result<Given>&)>& difference) {
+    run::DispatchConfig config = this->config();
+    // What is measured has no handler; a program without a resume needs none.
+    if (std::ranges::none_of(prepared_.checked.program.stmts,
+                             [](const Stmt& s) { return std::holds_alternative<Resume>(s); }))
+      config.trap_handler.reset();
+    config.tune = run::Tune::On;
+    auto compiled =
+        device_.compile(std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
+    if (!compiled) return to_string(compiled.error());
+    if (auto ok = make_arguments(std::nullopt); !ok) return to_string(ok.error());
+    constexpr int kMostRuns = 200;
+    for (int i = 0; i < kMostRuns; ++i) {
+      run::Outputs slots;
+      auto report = compiled->pipeline.dispatch_into({.inputs = arguments_}, slots);
+      const std::string trial = report ? report->trial : "";
+      const Result<Given> given =
+          report ? Result<Given>(Given{.outputs = std::move(slots), .report = std::move(*report)})
+                 : std::unexpected(report.error());
+      if (std::string what = difference(given); !what.empty()) return trial + ": " + what;
+      const auto tuning = compiled->pipeline.tuning();
+      // A dispatch that fails is not measured, nor one that is left out of tuning.
+      if (!given || !tuning || tuning->rows.empty()) break;
+      if (!tuning->record) continue;
+      const check::Axes& grid = given->report.grid;
+      const bool runs = uint64_t{grid[0]} * grid[1] * grid[2] != 0;
+      const device::BackendInfo& info = device_.info();
+      const bool inside = info.capabilities.cooperative_grid_barrier && !one_.checked &&
+                          plan::contains_grid_barrier(prepared_.checked);
+      const bool has_choice =
+          inside ? info.capabilities.host_split && !info.capabilities.whole_programs
+                 : info.profile.code_lanes != 0;
+      return runs && has_choice && tuning->rows.size() < 2 ? "nothing else was tried" : "";
+    }
+    return "";
+  }
+
   Result<Given> run(std::optional<Edge> edge) {
-    run::DispatchConfig config;
-    config.grid = prepared_.grid;
-    config.workgroup = prepared_.workgroup;
-    config.checked = one_.checked;
-    config.fixpoint_iterations = one_.iterations;
-    config.timeout = kCaseTimeout;
-    config.trap_handler = std::make_shared<const TrapHandler>(
-        [this](std::span<const TrapReport> reports, HandlerBuffers& buffers) {
-          return generator::handle_resume(prepared_.checked.program, reports, buffers);
-        });
+    const run::DispatchConfig config = this->config();
     auto compiled =
         device_.compile(std::make_shared<const check::CheckedProgram>(prepared_.checked), config);
     if (!compiled) return std::unexpected(compiled.error());
@@ -102,6 +133,20 @@ class Dispatch {
   }
 
  private:
+  [[nodiscard]] run::DispatchConfig config() const {
+    run::DispatchConfig config;
+    config.grid = prepared_.grid;
+    config.workgroup = prepared_.workgroup;
+    config.checked = one_.checked;
+    config.fixpoint_iterations = one_.iterations;
+    config.timeout = kCaseTimeout;
+    config.trap_handler = std::make_shared<const TrapHandler>(
+        [this](std::span<const TrapReport> reports, HandlerBuffers& buffers) {
+          return generator::handle_resume(prepared_.checked.program, reports, buffers);
+        });
+    return config;
+  }
+
   // With an edge, inputs lie at guard pages and results stay on the device as far as it keeps any.
   Result<void> make_arguments(std::optional<Edge> edge) {
     const bool resident = device_.info().capabilities.resident_buffers;
@@ -250,6 +295,18 @@ std::string compare(const Case& one, const check::CheckedProgram& checked,
   return "";
 }
 
+// By this time each run takes longer than the one before it, so that a candidate is given up after
+// its second run.
+std::function<uint64_t()> clock_without_patience() {
+  return [now = std::make_shared<std::atomic<uint64_t>>(0),
+          step = std::make_shared<std::atomic<uint64_t>>(1)] {
+    constexpr uint64_t kLongest = uint64_t{1} << 40;
+    const uint64_t last = step->load();
+    *step = last > kLongest ? 1 : 3 * last;
+    return now->fetch_add(*step);
+  };
+}
+
 // What `vyre plan` and `vyre compile` show of the case has to be what ran (D-GRID.13). Empty: it
 // is.
 std::string compare_plans(const Case& one, const Prepared& prepared, const run::Device& device,
@@ -283,6 +340,11 @@ std::string compare_plans(const Case& one, const Prepared& prepared, const run::
 
 }  // namespace
 
+bool tries_strategies() {
+  static const bool kTries = std::getenv("VYRE_CONFORMANCE_TUNE") != nullptr;
+  return kTries;
+}
+
 Judgement judge_on(const Case& one, const run::Device& device) {
   const auto failed = [](std::string what) { return Judgement{Verdict::Fail, std::move(what)}; };
   const auto prepared = prepare(one);
@@ -315,6 +377,12 @@ Judgement judge_on(const Case& one, const run::Device& device) {
   std::string what = compare(one, prepared->checked, wanted, given);
   if (what.empty() && given) what = compare_plans(one, *prepared, device, given->report);
   if (!what.empty()) return failed(std::move(what));
+  if (tries_strategies()) {
+    what = Dispatch(one, *prepared, device).try_strategies([&](const Result<Given>& tried) {
+      return compare(one, prepared->checked, wanted, tried);
+    });
+    if (!what.empty()) return failed("with another strategy: " + what);
+  }
   if (!one.guarded) return {};
   for (const Edge edge : {Edge::End, Edge::Start}) {
     what = compare(one, prepared->checked, wanted, Dispatch(one, *prepared, device).run(edge));
@@ -374,6 +442,7 @@ Result<run::Device> open_subject(const Subject& subject) {
   auto poison = run::poison_of_environment();  // also for those that are not of the registry
   if (!poison) return std::unexpected(std::move(poison.error()));
   options.poison = *poison;
+  if (tries_strategies()) options.tuning_clock = clock_without_patience();
   Result<run::Device> device = [&]() -> Result<run::Device> {
     if (!subject.open) return run::Device::open(subject.id, std::move(options));
     auto backend = subject.open();

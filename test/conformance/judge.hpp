@@ -43,6 +43,10 @@ Judgement judge_case(const Case& one);
 // What becomes of a case that passed or failed on a backend from which failure is expected.
 Judgement expect_failure(const Case& one, std::string_view backend, Judgement judgement);
 
+// With VYRE_CONFORMANCE_TUNE in the environment each case and each random program also runs with
+// every strategy that the tuner tries (D-MODE.3).
+bool tries_strategies();
+
 inline constexpr std::chrono::seconds kCaseTimeout{60};
 
 // A case that is ready to run. An Error says what is wrong with the case itself.

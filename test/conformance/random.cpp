@@ -3,13 +3,19 @@
 // many; what fails is told with the command that shows it alone.
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "cli/compare.hpp"
 #include "conformance/suites.hpp"
 #include "generator/generator.hpp"
 #include "plan/compare.hpp"
+#include "vyre/check/exact_nans.hpp"
+#include "vyre/run/device.hpp"
 
 namespace vyre::conformance {
 namespace {
@@ -49,10 +55,43 @@ class RandomTest : public testing::Test {
           "seed {}, {}: {}\n  reproduce: vyre_plan_check --seed {} --size {} "
           "--device {}",
           seed, plan_test::to_string(fault->way), fault->what, seed, options.size, subject_.id);
+      if (tries_strategies()) try_strategies(seed, options);
     }
   }
 
  private:
+  // Programs that end well and need nothing but bytes, with every strategy that the tuner tries.
+  void try_strategies(uint64_t seed, generator::GeneratorOptions options) const {
+    options.traps = options.unmatched_traps = options.persistent = options.collectives = false;
+    const generator::Generated g = generator::generate(seed, options);
+    auto checked = std::make_shared<const check::CheckedProgram>(*check::check_valid(g.program));
+    const std::vector<bool> exact = check::exact_nans(*checked);
+    const auto device = open_subject(subject_);
+    ASSERT_TRUE(device) << to_string(device.error());
+    const auto compiled = device->compile(checked, {.grid = g.grid, .tune = run::Tune::On});
+    ASSERT_TRUE(compiled) << to_string(compiled.error());
+    const std::vector<run::Argument> inputs(g.inputs.begin(), g.inputs.end());
+    std::optional<run::Outputs> first;
+    constexpr int kMostRuns = 200;
+    for (int i = 0; i < kMostRuns; ++i) {
+      run::Outputs slots;
+      const auto report = compiled->pipeline.dispatch_into({.inputs = inputs}, slots);
+      ASSERT_TRUE(report) << "seed " << seed << "\n" << to_string(report.error());
+      for (size_t b = 0; first && b < checked->buffers.size(); ++b) {
+        const auto slot = checked->buffers[b].output_slot;
+        if (!slot) continue;
+        const auto& buffer = checked->program.buffers[b];
+        ASSERT_FALSE(cli::find_difference(buffer.element, (*first)[*slot], slots[*slot],
+                                          exact[b] ? cli::Nans::Exact : cli::Nans::AllEqual))
+            << fmt::format("seed {} of {}, {}: `{}` differs from the default's", seed, subject_.id,
+                           report->trial, buffer.name);
+      }
+      if (!first) first = std::move(slots);
+      const auto tuning = compiled->pipeline.tuning();
+      if (!tuning || tuning->record) break;
+    }
+  }
+
   const Subject& subject_;
   uint64_t first_;
   uint64_t count_;

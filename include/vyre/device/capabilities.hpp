@@ -99,7 +99,9 @@ std::string_view name_of(TimingQuality quality);
   X(uint32_t,      barrier_blocks_per_compute_unit,   0)  /* above: a grid barrier costs by blocks */ \
   X(uint64_t,      memory_bandwidth_bytes_per_second, 0)                                             \
   X(TimingQuality, timing_quality,                    TimingQuality::HostOnly)                       \
-  X(uint32_t,      preferred_unroll,                  0)  /* iterations at once; 0: the usual */
+  X(uint32_t,      preferred_unroll,                  0)  /* iterations at once; 0: the usual */         \
+  X(uint32_t,      code_lanes,                        0)  /* sum of the powers of two that           \
+                                                             RouteVariant::lanes may be; 0: no choice */
 // clang-format on
 
 #define VYRE_FIELD(type, name, initial) type name = initial;

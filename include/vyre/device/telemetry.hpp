@@ -53,6 +53,9 @@ namespace vyre::device {
   X(Planned,              planned,               Counter, "plans made, none for what the disk cache answered")     \
   X(Generated,            generated,             Counter, "times that code was generated")                        \
   X(StrategiesRevised,    strategies_revised,    Counter, "variants loaded whose residency asked for another one")  \
+  X(TuningTrials,         tuning_trials,         Counter, "dispatches measured to find a faster strategy")          \
+  X(TuningAdopted,        tuning_adopted,        Counter, "strategies measured faster and used from then on")       \
+  X(TuningRecordsRead,    tuning_records_read,   Counter, "records of faster strategies that the cache had")        \
   X(DeviceLost,           device_lost,           Counter, "times that the device was lost")                       \
   X(Recoveries,           recoveries,            Counter, "times that the device was made anew")                  \
   X(Traps,                traps,                 Counter, "calls that ended in a trap")                           \

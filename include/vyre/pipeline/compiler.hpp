@@ -29,6 +29,7 @@
 #include "vyre/pipeline/compile_limits.hpp"
 #include "vyre/pipeline/disk_cache.hpp"
 #include "vyre/plan/plan.hpp"
+#include "vyre/plan/tuning.hpp"
 
 namespace vyre::pipeline {
 
@@ -74,6 +75,15 @@ Source make_source(std::shared_ptr<const check::CheckedProgram> program);
 Fields describe_runtime(const device::BackendInfo& info, std::string_view build_id);
 CacheKey make_key(const Source& source, const Policy& policy, const device::BackendInfo& info,
                   std::string_view build_id);
+
+// What measurements of strategies are of.
+struct Tuned {
+  const Source& source;
+  Policy policy;  // its variant does not count
+  plan::ShapeClass shape;
+};
+CacheKey make_tuning_key(const Tuned& what, const device::BackendInfo& info,
+                         std::string_view build_id);
 
 // The device's limits and features, before anything is generated, in this order: axes and lanes of
 // the workgroup, the grid if it is known, shared memory, bindings (LimitExceeded; InvalidArgument
@@ -134,6 +144,12 @@ class Compiler {
   // The schedule alone, for a decision that comes before code. The disk keeps it, too.
   Result<plan::Schedule> schedule(const Source& source, const Policy& policy,
                                   Trace* trace = nullptr, const CompileLimits& limits = {});
+
+  // Records of measured strategies, on disk only; damaged and foreign ones are not there.
+  [[nodiscard]] CacheKey tuning_key(const Tuned& what) const;
+  std::optional<plan::TuningRecord> find_tuning(const CacheKey& key);
+  void store_tuning(const CacheKey& key, const plan::TuningRecord& record,
+                    std::string_view program);
 
   [[nodiscard]] CacheKey key(const Source& source, const Policy& policy) const;
   [[nodiscard]] std::string_view build_id() const { return options_.build_id; }

@@ -42,6 +42,8 @@ struct RouteVariant {
   // of another.
   uint32_t interleave = 1;
   bool is_1d = false;  // the grid has workgroups along x only
+  // Of the grid, side by side in a thread, where the code generator has a choice; 0: it chooses.
+  uint32_t lanes = 0;
   friend bool operator==(const RouteVariant&, const RouteVariant&) = default;
 };
 

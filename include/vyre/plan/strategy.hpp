@@ -55,10 +55,19 @@ struct DeviceModel {
   void add(VariantFacts facts);
 };
 
+// A variant that measurements suggest (vyre/plan/tuning.hpp). Where it is not sound for the launch
+// and the device, the choice is made as without it.
+struct TunedVariant {
+  RouteVariant variant = {};
+  std::string why = {};  // of a strategy with this variant
+  friend bool operator==(const TunedVariant&, const TunedVariant&) = default;
+};
+
 struct StrategyRequest {
   bool checked = false;              // accesses out of bounds stop a lane
   bool require_cooperative = false;  // a native launch or an error
   std::optional<Route> route = {};   // of a caller that takes the choice upon itself
+  std::optional<TunedVariant> tuned = {};
 };
 
 // A fact that a strategy depends on and the model lacks.
@@ -76,6 +85,7 @@ struct Strategy {
   uint64_t iterations = 0;
   Missing missing = Missing::Nothing;
   std::string why = {};
+  bool tuned = false;  // StrategyRequest::tuned was taken
   friend bool operator==(const Strategy&, const Strategy&) = default;
 
   [[nodiscard]] Route route() const { return variant.route; }
@@ -89,6 +99,14 @@ std::string to_string(const Strategy& strategy);
 // fit.
 Result<Strategy> decide(const check::CheckedProgram& checked, const check::Launch* launch,
                         const DeviceModel& model, const StrategyRequest& request);
+
+// The variants besides the one that decide() chooses by facts which it would take as
+// StrategyRequest::tuned, and which may be faster. The most promising first, and not many; none
+// where the choice is an estimate.
+inline constexpr size_t kMostCandidates = 8;
+std::vector<RouteVariant> candidates(const check::CheckedProgram& checked,
+                                     const check::Launch& launch, const DeviceModel& model,
+                                     const StrategyRequest& request);
 
 bool contains_grid_barrier(const check::CheckedProgram& checked);
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,11 @@ enum class Choice : uint8_t { Auto, Force, Disable };
 std::string_view name_of(Choice choice);
 enum class Cooperative : uint8_t { Auto, Require };
 std::string_view name_of(Cooperative cooperative);
+// Strategies that were measured on this device (docs/design/tuning.md): not used; used where there
+// is a record of them; and searched for on dispatches, where there is none.
+enum class Tune : uint8_t { Off, Read, On };
+std::string_view name_of(Tune tune);
+std::optional<Tune> tune_from_name(std::string_view name);
 
 // What a dispatch measures, each with what those before it do: the device's time of the whole, that
 // of each segment, and that of regions and fixpoints. It costs, so it is asked for.
@@ -58,6 +64,7 @@ using ProgressFunction = std::function<void(uint64_t done, uint64_t of)>;
   X(Choice,                                  speculation)                                             \
   X(Choice,                                  persistent_thread)                                       \
   X(Cooperative,                             cooperative)                                             \
+  X(Tune,                                    tune)                /* off */                           \
   X(bool,                                    checked)             /* out of bounds is an error */     \
   X(bool,                                    untrusted)           /* limits for a hostile program */  \
   X(Timing,                                  timing)              /* what is measured */              \

@@ -35,6 +35,7 @@
 #include "vyre/pipeline/manifest.hpp"
 #include "vyre/plan/bindings.hpp"
 #include "vyre/plan/plan.hpp"
+#include "vyre/plan/tuning.hpp"
 #include "vyre/run/breakdown.hpp"
 #include "vyre/run/config.hpp"
 #include "vyre/run/outputs.hpp"
@@ -76,6 +77,8 @@ struct Arguments {
 struct Report {
   plan::Route route = plan::Route::Native;
   plan::RouteVariant variant{};  // of the code; Pipeline::strategy() says why
+  bool tuned = false;            // by a record of measurements
+  std::string trial{};           // "trial 3 of 92: interleave 4": this dispatch was measured
   Digest plan{};                 // of the plan that the code was made from, as `vyre plan` shows it
   uint32_t segments = 1;
   uint64_t launches = 0;
@@ -98,6 +101,22 @@ struct Report {
 struct DispatchResult {
   Outputs outputs;  // by output slot; empty where the result stayed on the device
   Report report;
+};
+
+// What a tuner knows of one program, shape class and device (docs/design/tuning.md).
+struct TuningView {
+  struct Row {
+    plan::RouteVariant variant;
+    std::string what;                      // it has that the default, the first row, lacks
+    uint32_t pairs = 0;                    // of runs, one of the default and one of this
+    std::optional<uint64_t> default_ns{};  // medians over those pairs
+    std::optional<uint64_t> own_ns{};
+    std::string dropped{};  // why it is measured no more; empty: it is
+  };
+  std::vector<Row> rows;                     // those that this process has measured
+  std::optional<plan::TuningRecord> record;  // nothing: the measurements are not over
+  uint32_t runs = 0;                         // dispatches measured
+  uint32_t most_runs = 0;                    // it takes so many or fewer
 };
 
 struct DeviceState;
@@ -135,6 +154,8 @@ class Pipeline {
   [[nodiscard]] const plan::BindingPlan& bindings() const;
   // How the dispatch runs whose shape was new last; before the first one, what compile() chose.
   [[nodiscard]] plan::Strategy strategy() const;
+  // Of the dispatch with `tune` whose shape was new last; nothing: there was none.
+  [[nodiscard]] std::optional<TuningView> tuning() const;
 
   // `over` overrides the config given at compile time, field by field.
   Result<DispatchResult> dispatch(const Arguments& arguments,
@@ -225,6 +246,10 @@ struct DeviceOptions {
   std::string compiler_build_id{};               // empty: of this library
   Trace* trace = nullptr;                        // must outlive the device
   std::function<void(std::string_view)> warn{};  // about the cache; at most once
+  // Records of measured strategies on disk are replaced instead of read.
+  bool fresh_tuning = false;
+  // For tests: the time in nanoseconds by which dispatches are measured; none: that of the host.
+  std::function<uint64_t()> tuning_clock{};
   // For tests: what memory holds that is not cleared, because its contents are never read.
   // Otherwise VYRE_POISON says it.
   std::optional<std::byte> poison{};

@@ -151,6 +151,7 @@ BackendInfo cpu_info(const CpuOptions& options) {
   profile.name = machine.name;
   profile.compute_units = options.workers != 0 ? options.workers : usable_cores();
   profile.timing_quality = TimingQuality::DeviceTimestamps;  // its clock is the host's
+  profile.code_lanes = 1 + 8 + 16 + 32 + 64;  // of a block (codegen/llvm/cpu/shape.cpp)
   return {.id = "cpu",
           .version = "1",
           .kind = Kind::Cpu,

@@ -88,6 +88,7 @@ DeviceProfile profile_of(AttributeReader& read, std::string name) {
   profile.timing_quality = TimingQuality::DeviceTimestamps;
   // More cost registers and hide no more latency (measured on an H200).
   profile.preferred_unroll = 8;
+  profile.code_lanes = 1 + 2 + 4;  // of a thread (codegen/llvm/nvptx/thread_shape.cpp)
   return profile;
 }
 

@@ -172,7 +172,7 @@ TEST(BlockShapes, ByWhatAPhaseDoes) {
   const auto shape_of = [](std::string_view statements, bool checked = false) {
     const Subject s(statements);
     return choose_shape(s.program, std::vector<bool>(s.program.program.buffers.size()),
-                        buffer_uses(s.program), checked)
+                        buffer_uses(s.program), {.one_lane = checked})
         .block;
   };
   EXPECT_EQ(shape_of("  b[gid.x] = a[gid.x];\n").lanes, 32U);
@@ -189,9 +189,8 @@ TEST(BlockShapes, ByWhatAPhaseDoes) {
 TEST(BlockShapes, LanesThatComeOneByOne) {
   const auto serialised = [](std::string_view statements) {
     const Subject s(statements);
-    const PhaseShape shape =
-        choose_shape(s.program, std::vector<bool>(s.program.program.buffers.size()),
-                     buffer_uses(s.program), false);
+    const PhaseShape shape = choose_shape(
+        s.program, std::vector<bool>(s.program.program.buffers.size()), buffer_uses(s.program), {});
     std::string found = std::to_string(shape.block.lanes);
     for (size_t i = 0; i < shape.serialised.size(); ++i)
       if (shape.serialised[i])

@@ -168,8 +168,9 @@ class KernelEmitter {
     if (!phase.needed.one) {
       // Only subgroups have to be vectors.
       const bool one_lane = target_.checked || target_.effort != Effort::Full;
-      PhaseShape chosen =
-          choose_shape(*phase.program, own_memory(i), uses_in(i), one_lane, target_.wide_vectors);
+      PhaseShape chosen = choose_shape(
+          *phase.program, own_memory(i), uses_in(i),
+          {.one_lane = one_lane, .wide_vectors = target_.wide_vectors, .lanes = target_.lanes});
       phase.shape = chosen.block;
       phase.serialised = std::move(chosen.serialised);
     }

@@ -26,6 +26,7 @@ struct HostTarget {
   uint32_t ulp_budget = 0;               // of maths functions
   bool runs_once = false;                // the segment is all there is of the program
   std::optional<std::byte> poison = {};  // what scratch memory holds that is not cleared
+  uint32_t lanes = 0;                    // of a block; 0: chosen by what a phase does
   Effort effort = Effort::Full;
 };
 
@@ -46,11 +47,15 @@ struct PhaseShape {
   // By statement: ifs that few lanes take and in which these come one after the other. Empty: none.
   std::vector<bool> serialised;
 };
-// Lanes of a block in which a phase is run, by what it does. `own`, by buffer: memory that no other
-// thread sees. `uses`, by buffer: what its segment does with it. `one_lane`: without need no more.
+struct ShapeOptions {
+  bool one_lane = false;  // without need no more
+  bool wide_vectors = true;
+  uint32_t lanes = 0;  // so many wherever there may be several; 0: by what the phase does
+};
+// Lanes of a block in which a phase is run. `own`, by buffer: memory that no other thread sees.
+// `uses`, by buffer: what its segment does with it.
 PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
-                        const std::vector<BufferUse>& uses, bool one_lane,
-                        bool wide_vectors = true);
+                        const std::vector<BufferUse>& uses, const ShapeOptions& options);
 
 inline constexpr uint32_t kSubgroupLanes = 32;
 

@@ -136,21 +136,22 @@ class Serialised {
 }  // namespace
 
 PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bool>& own,
-                        const std::vector<BufferUse>& uses, bool one_lane, bool wide_vectors) {
+                        const std::vector<BufferUse>& uses, const ShapeOptions& options) {
   const Program& p = phase.program;
   const bool subgroups = mentions(phase, {Builtin::SubgroupId, Builtin::SubgroupLane}) ||
                          std::ranges::any_of(p.exprs, [](const Expr& e) {
                            return std::holds_alternative<Subgroup>(e);
                          });
   if (subgroups) return {.block = {.lanes = kSubgroupLanes, .packed = true}, .serialised = {}};
-  if (one_lane) return {};
+  if (options.one_lane) return {};
   // The functions of the maths library keep many values at a time: not more than there are
   // registers for.
   const bool maths = std::ranges::any_of(p.exprs, [](const Expr& e) {
     const auto* call = std::get_if<IntrinsicCall>(&e);
     return call != nullptr && call->op >= Intrinsic::Exp;
   });
-  const uint32_t most_lanes = maths && !wide_vectors ? 16 : 32;
+  const uint32_t usual = maths && !options.wide_vectors ? 16 : 32;
+  const uint32_t most_lanes = options.lanes != 0 ? options.lanes : usual;
   const auto lanes_along = [&](uint32_t axis) {
     uint32_t lanes = most_lanes;
     while (lanes > phase.workgroup[axis]) lanes /= 2;
@@ -186,7 +187,7 @@ PhaseShape choose_shape(const check::CheckedProgram& phase, const std::vector<bo
   const Divergence::LoopKinds loops = divergence.loop_kinds(serialised.stmts());
   if (waiting || loops.divergent || (serial && !loops.convergent)) return {};
   // What they read side by side in a step is all that memory gives in a row.
-  if (loops.convergent && !maths && phase.workgroup[axis] >= 2 * lanes)
+  if (options.lanes == 0 && loops.convergent && !maths && phase.workgroup[axis] >= 2 * lanes)
     shape.block.lanes = 2 * lanes;
   shape.serialised = serialised.found();
   return shape;

@@ -92,6 +92,7 @@ Result<Code> print(const plan::Plan& plan, const Legalized& legal, const HostOpt
         .runs_once = plan.steps.size() == 1 &&
                      std::holds_alternative<plan::LaunchStep>(plan.steps.front().node),
         .poison = options.poison,
+        .lanes = options.lanes,
         .effort = legal.sizes.effort};
     std::span<const CodeSize> left = legal.sizes.programs;
     for (uint32_t i = 0; i < plan.segments.size(); ++i) {
@@ -120,7 +121,12 @@ HostOptions options_of(const Target& target) {
   return {.checked = target.checked,
           .code = target.cheap ? HostCode::Cheap : code_for(target.architecture),
           .ulp_budget = target.ulp_budget,
-          .poison = target.poison};
+          .poison = target.poison,
+          .lanes = target.lanes};
+}
+
+Result<Code> emit_object(const Target& target, const plan::Plan& plan) {
+  return host_code(plan, options_of(target), HostListing::Object);
 }
 
 template <HostListing listing>

@@ -25,6 +25,7 @@ struct HostOptions {
   HostCode code = HostCode::Plain;
   uint32_t ulp_budget = 0;
   std::optional<std::byte> poison = {};  // what memory holds that need not be cleared
+  uint32_t lanes = 0;                    // of a block; 0: chosen by what a phase does
 };
 Result<Code> host_code(const plan::Plan& plan, const HostOptions& options, HostListing listing);
 inline Result<Code> host_code(const plan::Plan& plan, bool checked, HostListing listing) {

@@ -56,7 +56,7 @@ KernelContext::KernelContext(llvm::Module& to, const plan::Plan& plan, uint32_t 
       machine(target),
       options(chosen),
       use(thread_use(program, chosen.checked)),
-      shape(thread_shape(program, chosen.checked, chosen.one_lane)),
+      shape(thread_shape(program, chosen.checked, chosen.lanes)),
       votes(plan, segment) {
   const uint32_t first = coalesced_axis(program.program);
   // With one it has the others behind it in their order.

@@ -41,9 +41,9 @@ ThreadUse thread_use(const check::CheckedProgram& program, bool accesses_end);
 struct KernelOptions {
   bool checked = false;
   uint32_t ulp_budget = 0;
-  bool one_lane = false;                 // of a thread
   std::optional<std::byte> poison = {};  // NvptxTarget::poison
   const CodeSize* size = nullptr;        // BodyOptions::size
+  uint32_t lanes = 0;                    // NvptxTarget::lanes
 };
 
 struct KernelContext {

@@ -70,9 +70,9 @@ Result<Code> print(const plan::Plan& plan, const CodePlan& sizes, const NvptxTar
                        KernelContext context(module, plan, i, machine,
                                              {.checked = target.checked,
                                               .ulp_budget = target.ulp_budget,
-                                              .one_lane = target.cheap,
                                               .poison = target.poison,
-                                              .size = &sizes.programs[i]});
+                                              .size = &sizes.programs[i],
+                                              .lanes = target.lanes});
                        NvptxKernel(context).run();
                      }
                      return {};
@@ -85,6 +85,11 @@ Result<Code> legalize_and_print(const plan::Plan& plan, const NvptxTarget& targe
   return print(plan, sizes, target, listing);
 }
 
+// Of a thread, at most; 0: chosen by what the lanes do.
+uint32_t lanes_of(const Target& target) {
+  return target.cheap ? 1 : target.lanes;
+}
+
 // As long as `target` is there.
 NvptxTarget nvptx_target(const Target& target) {
   return {
@@ -93,7 +98,7 @@ NvptxTarget nvptx_target(const Target& target) {
       .ulp_budget = target.ulp_budget,
       .poison = target.poison,
       .budget = target.cheap ? kCheapBudget : CodeBudget{},
-      .cheap = target.cheap};
+      .lanes = lanes_of(target)};
 }
 
 std::optional<Error> can_emit_for(const Target& target, const plan::Plan& plan) {
@@ -109,7 +114,7 @@ constexpr Listing kListings[] = {{"llvm", list<NvptxListing::Llvm>},
                                  {"ptx", list<NvptxListing::Ptx>}};
 
 void describe_entry(const Target& target, const plan::Segment& segment, device::Entry& entry) {
-  const ThreadShape shape = thread_shape(segment.program, target.checked, target.cheap);
+  const ThreadShape shape = thread_shape(segment.program, target.checked, lanes_of(target));
   entry.lanes_per_thread = shape.lanes;
   entry.threads = shape.threads;
   entry.shared_bytes = block_shared_bytes(segment.program);

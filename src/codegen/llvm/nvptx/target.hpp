@@ -26,7 +26,7 @@ struct NvptxTarget {
   uint32_t ulp_budget = 0;
   std::optional<std::byte> poison = {};  // what shared memory holds that need not be cleared
   CodeBudget budget = {};
-  bool cheap = false;  // Target::cheap
+  uint32_t lanes = 0;  // of a thread, at most; 0: chosen by what the lanes do
 };
 enum class NvptxListing : uint8_t { Ptx, Llvm };
 
@@ -40,8 +40,8 @@ struct ThreadShape {
   uint32_t lanes = 1;
   uint32_t threads = 1;
 };
-// `one_lane`: for cheap code, and in checked mode.
-ThreadShape thread_shape(const check::CheckedProgram& program, bool checked, bool one_lane = false);
+// `lanes`: at most so many of a thread; 0: as many as are chosen by what they do.
+ThreadShape thread_shape(const check::CheckedProgram& program, bool checked, uint32_t lanes = 0);
 
 // Dynamic shared memory of a block, as device/gpu_kernel.hpp lays it out.
 struct SharedLayout {

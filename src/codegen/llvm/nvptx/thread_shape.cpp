@@ -84,15 +84,16 @@ class Coarsening {
 
 }  // namespace
 
-ThreadShape thread_shape(const check::CheckedProgram& program, bool checked, bool one_lane) {
+ThreadShape thread_shape(const check::CheckedProgram& program, bool checked, uint32_t wanted) {
   const auto& size = program.workgroup;
   ThreadShape one{.lanes = 1, .threads = size[0] * size[1] * size[2]};
-  if (checked || one_lane || size[1] != 1 || size[2] != 1 || !may_merge(program)) return one;
+  if (checked || wanted == 1 || size[1] != 1 || size[2] != 1 || !may_merge(program)) return one;
   const ThreadUse use = thread_use(program, checked);
   if (use.waits || use.subgroups || use.copies) return one;
   // Several versions of much code are too much, as lanes of vectors are on a processor.
   if (inlined_size(program).size > CodeBudget{}.vectors) return one;
-  const uint32_t lanes = Coarsening(program).lanes();
+  uint32_t lanes = Coarsening(program).lanes();
+  if (wanted != 0) lanes = std::min(lanes, wanted);
   return lanes == 1 ? one : ThreadShape{.lanes = lanes, .threads = kThreads};
 }
 
