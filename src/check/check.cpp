@@ -70,6 +70,7 @@ Checked check(Program program, bool text_had_errors) {
       pass(find_bounds);
       pass(warn_unused);
       pass(warn_flow);
+      pass(warn_default_grid);
     }
   }
   result.diagnostics.sort();

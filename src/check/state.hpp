@@ -83,5 +83,6 @@ void check_uniformity(State& s);  // levels
 void find_bounds(State& s);       // proofs
 void warn_unused(State& s);
 void warn_flow(State& s);  // unreachable statements, loops that wait for other lanes
+void warn_default_grid(State& s);  // inputs longer than the grid
 
 }  // namespace vyre::check

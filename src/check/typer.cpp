@@ -273,6 +273,17 @@ Maybe Typer::require_integer(ExprId id, std::string_view what) {
   return std::nullopt;
 }
 
+namespace {
+
+// For two types that differ. An integer would lose what is behind the point of the other one.
+std::string advice_of(Type a, Type b) {
+  if (is_integer(a) == is_integer(b))
+    return fmt::format("convert one of them, for example `(…) as {}`", vyre::ir::name_of(a));
+  return fmt::format("convert the integer: `(…) as {}`", vyre::ir::name_of(is_integer(a) ? b : a));
+}
+
+}  // namespace
+
 Maybe Typer::same_type(std::initializer_list<ExprId> ids, Maybe expected, ExprId at,
                        std::string_view what) {
   Maybe common = expected;
@@ -289,11 +300,10 @@ Maybe Typer::same_type(std::initializer_list<ExprId> ids, Maybe expected, ExprId
         found = type;
       else if (*type != *found && !differ) {
         differ = true;
-        s_.report(
-            Code::TypeMismatch, at,
-            fmt::format("{} are {} and {}", what, vyre::ir::name_of(*found),
-                        vyre::ir::name_of(*type)),
-            fmt::format("convert one of them, for example `(…) as {}`", vyre::ir::name_of(*found)));
+        s_.report(Code::TypeMismatch, at,
+                  fmt::format("{} are {} and {}", what, vyre::ir::name_of(*found),
+                              vyre::ir::name_of(*type)),
+                  advice_of(*found, *type));
       }
     }
   }

@@ -155,6 +155,11 @@ class StatementTypes {
     }
     s_.facts.local_types[st.variable.index()] = type;
     if (!st.step.valid()) return;
+    if (const auto* literal = std::get_if<IntLiteral>(&p_[st.step]);
+        literal != nullptr && literal->negative) {
+      bad_step(st.step, fmt::format("the step of a `for` is -{}", literal->magnitude));
+      return;
+    }
     if (type)
       typer_.require(st.step, *type, "the step");
     else
@@ -165,11 +170,16 @@ class StatementTypes {
         s_.report(Code::BadLoopStep, st.step, "the step of a `for` is not constant",
                   "use literals and constants only, or a `while` loop");
     } else if (is_signed(step->type) ? as_signed(*step) <= 0 : step->bits == 0) {
-      s_.report(Code::BadLoopStep, st.step,
-                is_signed(step->type) ? fmt::format("the step of a `for` is {}", as_signed(*step))
-                                      : std::string("the step of a `for` is 0"),
-                "use a step of at least 1; to count down compute the index from the variable");
+      bad_step(st.step, is_signed(step->type)
+                            ? fmt::format("the step of a `for` is {}", as_signed(*step))
+                            : std::string("the step of a `for` is 0"));
     }
+  }
+
+  void bad_step(ExprId step, std::string message) {
+    s_.report(Code::BadLoopStep, step, std::move(message),
+              "count up by at least 1; for the opposite order use `n - 1 - k` with "
+              "`for k in 0 .. n`");
   }
 
   void result(StmtId id, const Return& st) {

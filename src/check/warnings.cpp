@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "check/constants.hpp"
 #include "check/flow.hpp"
 #include "ir/properties.hpp"
 
@@ -216,8 +217,92 @@ class Flow {
   const Program& p_;
 };
 
+// An input whose elements lanes take one each, in a program that has as many lanes as an output of
+// constant length: the grid does not grow with the input.
+class DefaultGrid {
+ public:
+  explicit DefaultGrid(State& s) : s_(s), p_(s.p) {}
+
+  void run() {
+    if (Program::axes(p_.over) != 0 || Program::axes(p_.workgroup) != 1) return;
+    const auto lanes = constant_lanes();
+    if (!lanes) return;
+    block(p_.body);
+    if (!found_.valid()) return;
+    s_.report(
+        Code::GridMissesInput, found_,
+        fmt::format("the grid has {} lane{} however long `{}` is: without `over`, the longest "
+                    "output decides",
+                    *lanes, *lanes == 1 ? "" : "s", p_[input_].name),
+        fmt::format("add `over len({});`, or `over {};` if that is meant", p_[input_].name,
+                    *lanes));
+  }
+
+ private:
+  std::optional<uint64_t> constant_count(size_t index) const {
+    if (const auto& count = s_.facts.buffers[index].constant_count) return *count;
+    const ExprId size = p_.buffers[index].size;
+    if (!size.valid()) return std::nullopt;
+    const auto value = evaluate(p_, s_.facts, size);
+    return value ? std::optional(value->bits) : std::nullopt;
+  }
+
+  // Of the grid, if outputs of constant length alone decide about it.
+  std::optional<uint64_t> constant_lanes() const {
+    std::optional<uint64_t> most;
+    for (size_t i = 0; i < p_.buffers.size(); ++i) {
+      const BufferKind kind = p_.buffers[i].kind;
+      if (kind != BufferKind::Out && kind != BufferKind::WriteOnly && kind != BufferKind::InOut)
+        continue;
+      const auto count = constant_count(i);
+      if (!count) return std::nullopt;
+      most = std::max(most.value_or(0), *count);
+    }
+    return most;
+  }
+
+  bool is_lane_number(ExprId id) const {
+    const Expr& e = p_[id];
+    if (const auto* builtin = std::get_if<BuiltinRef>(&e))
+      return builtin->builtin == Builtin::Gid && builtin->axis == 0;
+    const auto* local = std::get_if<LocalRef>(&e);
+    return local != nullptr && lane_numbers_.contains(local->local.value);
+  }
+
+  void expr(ExprId id) {
+    const auto* load = std::get_if<Load>(&p_[id]);
+    if (load != nullptr && !found_.valid() && load->memory.kind == Memory::Kind::Buffer &&
+        p_[load->memory.buffer()].kind == BufferKind::In &&
+        !s_.facts.buffers[load->memory.index].constant_count && is_lane_number(load->index)) {
+      found_ = id;
+      input_ = load->memory.buffer();
+    }
+    for_each_operand(p_, p_[id], [&](ExprId child) { expr(child); });
+  }
+
+  void block(Block b) {
+    for (const StmtId id : p_.items(b)) {
+      const Stmt& st = p_[id];
+      for_each_operand(p_, st, [&](ExprId child) { expr(child); });
+      if (const auto* let = std::get_if<Let>(&st);
+          let != nullptr && p_[let->local].kind == Local::Kind::Let && is_lane_number(let->value))
+        lane_numbers_.insert(let->local.value);
+      for_each_block(st, [&](Block inner) { block(inner); });
+    }
+  }
+
+  State& s_;
+  const Program& p_;
+  std::unordered_set<uint32_t> lane_numbers_;  // `let`s that are gid.x
+  ExprId found_;
+  BufferId input_;
+};
+
 }  // namespace
 
+void warn_default_grid(State& s) {
+  DefaultGrid(s).run();
+}
 void warn_unused(State& s) {
   Uses(s).run();
 }

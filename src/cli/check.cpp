@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.hpp"
+#include "cli/check_bounds.hpp"
 #include "cli/commands.hpp"
 #include "cli/input.hpp"
 #include "cli/write_file.hpp"
@@ -35,6 +36,7 @@ struct FileReport {
   std::optional<Failure> failure;
   Diagnostics diagnostics;
   std::optional<Facts> facts;
+  std::optional<std::vector<AccessBounds>> bounds;  // with --bounds
   bool ok = false;
 
   [[nodiscard]] int exit_code() const {
@@ -60,7 +62,7 @@ Facts facts_of(const check::CheckedProgram& checked) {
   return facts;
 }
 
-FileReport check_file(const std::string& path, bool warnings_as_errors) {
+FileReport check_file(const std::string& path, const CheckOptions& options) {
   FileReport report;
   report.name = path == "-" ? "<stdin>" : path;
   std::expected<CheckedFile, Failure> file = check_program_file(path);
@@ -71,8 +73,11 @@ FileReport check_file(const std::string& path, bool warnings_as_errors) {
   report.diagnostics = std::move(file->diagnostics);
   report.text = std::move(file->text);
   report.ok = !report.diagnostics.has_errors() &&
-              !(warnings_as_errors && report.diagnostics.warnings() != 0);
-  if (report.ok && file->program) report.facts = facts_of(*file->program);
+              !(options.warnings_as_errors && report.diagnostics.warnings() != 0);
+  if (report.ok && file->program) {
+    report.facts = facts_of(*file->program);
+    if (options.bounds) report.bounds = bounds_of(*file->program);
+  }
   return report;
 }
 
@@ -84,6 +89,23 @@ std::string ok_line(const FileReport& report) {
   if (facts.accesses != 0)
     line += fmt::format(", {} of {} accesses proved in bounds", facts.proved, facts.accesses);
   return line + fmt::format(", digest {})\n", facts.digest.substr(0, 16));
+}
+
+std::string bounds_text(const std::vector<AccessBounds>& bounds) {
+  size_t width = 0;
+  for (const AccessBounds& access : bounds) width = std::max(width, access.access.size());
+  width = std::min<size_t>(width, 40);
+  std::string text;
+  for (const AccessBounds& access : bounds) {
+    const std::string place =
+        access.at.known() ? fmt::format("{}:{}", access.at.line, access.at.column) : "";
+    text += fmt::format("  {:<8} {:<{}}  {}: {}\n", place, access.access, width,
+                        access.proved ? "proved" : "tested", access.reason);
+    for (const std::string& condition : access.requirements)
+      text += fmt::format("  {:<8} {:<{}}  would be proved by: require {}, \"...\";\n", "", "",
+                          width, condition);
+  }
+  return text;
 }
 
 void show_text(App& app, const FileReport& report) {
@@ -112,6 +134,16 @@ Json json_of(const FileReport& report) {
     program["accesses_in_bounds"] = report.facts->proved;
     file["program"] = std::move(program);
   }
+  if (report.bounds) {
+    file["bounds"] = Json::array();
+    for (const AccessBounds& access : *report.bounds)
+      file["bounds"].push_back({{"line", access.at.known() ? Json(access.at.line) : Json()},
+                                {"column", access.at.known() ? Json(access.at.column) : Json()},
+                                {"access", access.access},
+                                {"proved", access.proved},
+                                {"reason", access.reason},
+                                {"requirements", access.requirements}});
+  }
   file["diagnostics"] = App::json_of(report.diagnostics);
   file["not_shown"] = report.diagnostics.dropped();
   if (report.failure) file["error"] = App::json_of(*report.failure);
@@ -120,6 +152,9 @@ Json json_of(const FileReport& report) {
 
 std::optional<Failure> misuse(const App& app, const CheckOptions& options) {
   if (std::optional<Failure> repeated = repeated_stdin(options.files)) return repeated;
+  if (options.bounds && options.sarif == "-")
+    return Failure{kExitUsage, "--bounds and --sarif - both claim stdout",
+                   "write the log to a file: --sarif log.sarif"};
   if (!options.dispatch.in.empty() || !options.dispatch.grid.empty() ||
       !options.dispatch.workgroup.empty())
     return Failure{kExitUsage, "--in, --grid and --workgroup need --races: nothing runs without it",
@@ -157,10 +192,11 @@ int run_check(App& app, const CheckOptions& options) {
   int exit_code = kExitOk;
   std::vector<FileReport> reports;
   for (const std::string& path : options.files) {
-    FileReport report = check_file(path, options.warnings_as_errors);
+    FileReport report = check_file(path, options);
     exit_code = std::max(exit_code, report.exit_code());
     if (text || report.failure) show_text(app, report);
     if (text && report.facts) app.put(ok_line(report));
+    if (text && report.bounds) app.put(bounds_text(*report.bounds));
     report.text = std::string();  // only the text output needs it
     reports.push_back(std::move(report));
   }

@@ -76,8 +76,8 @@ Place place_of(const oracle::Race& race) {
 std::optional<Failure> misuse(const CheckOptions& options) {
   if (options.files.size() != 1)
     return Failure{kExitUsage, "--races takes one program", "check the programs one by one"};
-  if (!options.sarif.empty() || options.warnings_as_errors)
-    return Failure{kExitUsage, "--races goes with neither --sarif nor --warnings-as-errors",
+  if (!options.sarif.empty() || options.warnings_as_errors || options.bounds)
+    return Failure{kExitUsage, "--races goes with none of --sarif, --warnings-as-errors, --bounds",
                    "run `vyre check` once with and once without --races"};
   return std::nullopt;
 }

@@ -119,6 +119,8 @@ class CommandLine {
     command.add_option("--sarif", check_.sarif, "Write a SARIF 2.1.0 log; - is stdout")
         ->type_name("FILE");
     command.add_flag("--warnings-as-errors", check_.warnings_as_errors, "Exit 3 on warnings too");
+    command.add_flag("--bounds", check_.bounds,
+                     "List the accesses: proved to be in bounds, or tested and why");
     command.add_flag("--races", check_.races, "Run it under several schedules; report data races");
     add_dispatch(command, check_.dispatch);
   }

@@ -20,6 +20,7 @@ struct CheckOptions {
   std::string sarif;  // where to write a SARIF log, "-" for stdout; empty: nowhere
   bool warnings_as_errors = false;
   bool races = false;
+  bool bounds = false;
   DispatchOptions dispatch;  // with races
 };
 int run_check(App& app, const CheckOptions& options);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/utf8.hpp"
+#include "text/habits.hpp"
 #include "text/number.hpp"
 
 namespace vyre::text {
@@ -136,7 +137,7 @@ void Lexer::skip_unwanted(bool (*wanted)(std::string_view), int64_t& depth) {
         if (class_of(c) == Class::Letter && wanted(source_.substr(at_, bytes))) return;
         break;
       case Class::Punctuation:
-        if (c == '/' && peek(1) == '/') return;
+        if (c == '/' && (peek(1) == '/' || peek(1) == '*')) return;
         if (c == '{') ++depth;
         if (c == '}') --depth;
         break;
@@ -188,17 +189,62 @@ void Lexer::skip_to_token() {
         ++at_;
         break;
       case Class::Bad: skip_bad_run(); break;
+      case Class::Punctuation:
+        if (source_[at_] != '/' || peek(1) != '*') return;
+        skip_c_comment();
+        break;
       default: return;
     }
   }
 }
 
 void Lexer::skip_bad_run() {
+  if (source_[at_] == '#' || source_[at_] == '\'') {
+    skip_foreign(source_[at_]);
+    return;
+  }
   const size_t first = at_;
   while (at_ < source_.size() && class_of(source_[at_]) == Class::Bad) ++at_;
   report_bad(first, at_, column_);
   after_bad_ = true;
   column_ += code_points(source_.substr(first, at_ - first));
+}
+
+// A comment or directive from `#` to the end of its line, or what stands in single quotes.
+void Lexer::skip_foreign(char start) {
+  const size_t line_end = std::min(source_.find('\n', at_), source_.size());
+  size_t end = line_end;
+  if (start == '\'') {
+    const size_t closing = source_.substr(0, line_end).find('\'', at_ + 1);
+    end = closing == std::string_view::npos ? at_ + 1 : closing + 1;
+  } else if (end > at_ && source_[end - 1] == '\r') {
+    --end;
+  }
+  report_bad(at_, at_ + 1, column_);
+  after_bad_ = start == '\'';
+  column_ += code_points(source_.substr(at_, end - at_));
+  at_ = end;
+}
+
+void Lexer::skip_c_comment() {
+  if (reporting())
+    diagnostics_->add(Code::BadCharacter, here(column_, 2),
+                      "a comment between `/*` and `*/` has no place in a program",
+                      "begin each line of it with `//`");
+  const size_t closing = source_.find("*/", at_ + 2);
+  const size_t end = closing == std::string_view::npos ? source_.size() : closing + 2;
+  while (at_ < end) {
+    const size_t newline = source_.substr(0, end).find('\n', at_);
+    if (newline == std::string_view::npos) {
+      column_ += code_points(source_.substr(at_, end - at_));
+      at_ = end;
+    } else {
+      ++line_;
+      ++newlines_;
+      column_ = 1;
+      at_ = newline + 1;
+    }
+  }
 }
 
 void Lexer::report_bad(size_t first, size_t last, uint32_t column) {
@@ -216,8 +262,12 @@ void Lexer::report_bad(size_t first, size_t last, uint32_t column) {
     what = fmt::format("the character `{}` (U+{:04X}) has no place in a program",
                        run.substr(0, point.bytes), value);
   }
-  diagnostics_->add(Code::BadCharacter, here(column, code_points(run)), what,
-                    "remove it; letters outside ASCII stand only in comments and strings");
+  const std::string_view advice = character_of_habit(source_[first]);
+  diagnostics_->add(
+      Code::BadCharacter, here(column, code_points(run)), what,
+      std::string(advice.empty()
+                      ? "remove it; letters outside ASCII stand only in comments and strings"
+                      : advice));
 }
 
 Token Lexer::start_token() const {

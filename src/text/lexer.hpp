@@ -88,9 +88,14 @@ class Lexer {
   // `depth` goes up and down with the braces on the way.
   void skip_unwanted(bool (*wanted)(std::string_view), int64_t& depth);
 
+  // While a text of another language is skipped, which is reported as a whole.
+  void set_silent(bool silent) { silent_ = silent; }
+
  private:
   void skip_to_token();
   void skip_bad_run();
+  void skip_foreign(char start);
+  void skip_c_comment();
   void report_bad(size_t first, size_t last, uint32_t column);
   Token start_token() const;
   void finish(Token& token, TokenKind kind, size_t bytes);
@@ -102,7 +107,9 @@ class Lexer {
   [[nodiscard]] char peek(size_t ahead = 0) const {
     return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
   }
-  [[nodiscard]] bool reporting() const { return diagnostics_ != nullptr && !diagnostics_->full(); }
+  [[nodiscard]] bool reporting() const {
+    return diagnostics_ != nullptr && !silent_ && !diagnostics_->full();
+  }
   [[nodiscard]] Position here(uint32_t column, uint32_t length) const;
 
   std::string_view source_;
@@ -114,6 +121,7 @@ class Lexer {
   uint32_t newlines_ = 0;  // since the last token
   bool first_ = true;
   bool after_bad_ = false;
+  bool silent_ = false;
   TokenKind previous_ = TokenKind::End;
 };
 

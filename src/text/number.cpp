@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "text/habits.hpp"
 #include "text/lexer.hpp"
 
 namespace vyre::text {
@@ -57,6 +58,11 @@ std::expected<std::optional<ir::Type>, NumberError> read_suffix(std::string_view
     return fail(fmt::format("{} has an exponent but no decimal point", quoted(spelling)),
                 "write digits on both sides of a point before the exponent, as in `1.0e5`");
   }
+  if (const std::string_view meant = suffix_of_habit(suffix, decimal); !meant.empty())
+    return fail(fmt::format("the number {} has the suffix {} of another language", quoted(spelling),
+                            quoted(suffix)),
+                fmt::format("write `{}{}`, or leave the suffix out where the type is known",
+                            spelling.substr(0, spelling.size() - suffix.size()), meant));
   return fail(fmt::format("{} is glued to the number {}", quoted(suffix), quoted(spelling)),
               "leave a space, or use one of the suffixes u32 i32 u64 i64 f32 f64");
 }

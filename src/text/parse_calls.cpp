@@ -17,8 +17,9 @@ Parser::Value Parser::parse_builtin_function(const Token& name) {
       name.text == "len" || name.text == "grid_load" || name.text == "workgroup_load";
   if (!intrinsic && !atomic && !subgroup && !other) {
     const auto type = ir::type_from_name(name.text);
-    unexpected("an expression", type ? fmt::format("convert a value with `x as {}`", name.text)
-                                     : std::string("write a value here"));
+    unexpected_in_code("an expression",
+                       type ? fmt::format("convert a value with `x as {}`", name.text)
+                            : std::string("write a value here"));
     return poison(name);
   }
   advance();
@@ -207,7 +208,8 @@ Parser::Element Parser::parse_element(std::string_view user) {
   Element element;
   if (panicking_) return element;
   if (!at(TokenKind::Name)) {
-    unexpected("an element such as `b[i]`", fmt::format("{} needs an element of a buffer", user));
+    unexpected_in_code("an element such as `b[i]`",
+                       fmt::format("{} needs an element of a buffer", user));
     return element;
   }
   const Token name = tok_;

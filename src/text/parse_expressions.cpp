@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "text/habits.hpp"
 #include "text/number.hpp"
 #include "text/parser.hpp"
 #include "vyre/ir/semantics.hpp"
@@ -145,7 +146,7 @@ Parser::Value Parser::parse_primary() {
     case TokenKind::Name: return parse_name();
     default: break;
   }
-  unexpected("an expression", "write a value here");
+  unexpected_in_code("an expression", "write a value here");
   return poison(tok_);
 }
 
@@ -153,9 +154,28 @@ Parser::Value Parser::parse_parenthesized() {
   const Token paren = tok_;
   advance();
   const Nesting nesting(*this);
+  if (nesting.fits && at(TokenKind::Name) && next_.kind == TokenKind::RParen &&
+      scopes_.find(tok_.text).where == Found::Where::Nowhere) {
+    const std::string_view type =
+        ir::type_from_name(tok_.text) ? tok_.text : type_of_habit(tok_.text);
+    if (!type.empty()) return parse_cast_in_front(type);
+  }
   const Value value = nesting.fits ? parse_expression() : too_deep(paren);
   expect_close(TokenKind::RParen, paren);
   return value;
+}
+
+// `(float)x`, at the type.
+Parser::Value Parser::parse_cast_in_front(std::string_view type) {
+  const Token name = tok_;
+  report(Code::UnexpectedToken, name,
+         fmt::format("a conversion stands behind its value, but {} stands before it",
+                     quoted(name.text)),
+         fmt::format("write `x as {}`", type));
+  advance();
+  advance();
+  parse_unary();
+  return poison(name);
 }
 
 Parser::Value Parser::parse_literal(const Token* minus) {
@@ -196,6 +216,16 @@ Parser::Value Parser::parse_name() {
   return parse_builtin_function(name);
 }
 
+std::string Parser::fix_of_unknown(const Token& name, bool callable) const {
+  // A name of another language is known for certain, one that looks alike is a guess.
+  if (const std::string_view advice = habit_of_name(name.text); !advice.empty())
+    return std::string(advice);
+  std::string_view meant = scopes_.nearest(name.text, callable);
+  if (meant.empty()) meant = nearest_builtin(name.text, callable);
+  if (!meant.empty()) return fmt::format("did you mean `{}`?", meant);
+  return callable ? "declare it with `fn`" : "declare it before its use";
+}
+
 // Reports each unknown name once per scope: it is then declared there as unknown.
 Symbol Parser::resolve(const Token& name, bool callable) {
   const Found found = scopes_.find(name.text);
@@ -217,13 +247,12 @@ Symbol Parser::resolve(const Token& name, bool callable) {
            "use a name that the program declares");
     return {};
   } else {
-    std::string_view meant = scopes_.nearest(name.text, callable);
-    if (meant.empty()) meant = nearest_builtin(name.text, callable);
     report(
         Code::UnknownName, name,
         fmt::format("the {} {} is not declared", callable ? "function" : "name", quoted(name.text)),
-        meant.empty() ? (callable ? "declare it with `fn`" : "declare it before its use")
-                      : fmt::format("did you mean `{}`?", meant));
+        fix_of_unknown(name, callable));
+    for (const std::string_view other : idiom_of_habit(name.text))
+      if (scopes_.find(other).where == Found::Where::Nowhere) scopes_.declare(other, {});
   }
   scopes_.declare(name.text, {});
   return {};
@@ -275,15 +304,50 @@ Parser::Value Parser::parse_symbol(const Token& name, Symbol symbol) {
                     called    ? "called"
                     : indexed ? "indexed"
                               : "used as a value");
-    std::string fix = memory ? fmt::format("use an element, `{}[i]`", shown)
+    std::string fix = memory && at(TokenKind::Dot)
+                          ? fmt::format("its number of elements is `len({})`", shown)
+                      : memory ? fmt::format("use an element, `{}[i]`", shown)
                       : symbol.kind == Symbol::Kind::Fn ? fmt::format("call it, `{}(...)`", shown)
                       : called                          ? "call a function, or write an operator"
                                                         : "remove the index, or name a buffer";
     note_declaration(report(Code::WrongKindOfName, name, std::move(message), std::move(fix)),
                      symbol);
+    if (at(TokenKind::Arrow)) panicking_ = true;  // `p->x`
+    discard_postfix();
+  } else {
+    skip_foreign_name(name);
   }
-  discard_postfix();
   return poison(name);
+}
+
+// What follows a name that is not declared. After one of another language the rest is that
+// language, too, and part of the mistake that is reported.
+void Parser::skip_foreign_name(const Token& name) {
+  if (habit_of_name(name.text).empty()) {
+    discard_postfix();
+    return;
+  }
+  if (at(TokenKind::Less) || at(TokenKind::Colon) || at(TokenKind::Name)) panicking_ = true;
+  while (!panicking_ && at(TokenKind::Dot) && next_.kind == TokenKind::Name) {
+    advance();
+    advance();
+  }
+  while (!panicking_ && (at(TokenKind::LParen) || at(TokenKind::LBracket))) {
+    const Token opener = tok_;
+    advance();
+    while (!at(TokenKind::RParen) && !at(TokenKind::RBracket) && !at(TokenKind::End)) {
+      const Token start = tok_;
+      skip_expression();
+      if (tok_.text.data() != start.text.data()) continue;
+      // Nothing that an expression has: the statement ends without the bracket.
+      if (at(TokenKind::Semicolon) || at(TokenKind::LBrace) || at(TokenKind::RBrace)) break;
+      advance();
+    }
+    expect_close(opener.kind == TokenKind::LParen ? TokenKind::RParen : TokenKind::RBracket,
+                 opener);
+  }
+  // `for i in range(n) {`: what the statement lacks follows from what is reported.
+  if (at(TokenKind::Colon) || at(TokenKind::LBrace)) panicking_ = true;
 }
 
 Parser::Value Parser::parse_indexed(const Token& name, ir::Memory memory) {

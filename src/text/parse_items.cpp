@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "text/habits.hpp"
 #include "text/parser.hpp"
 #include "vyre/ir/semantics.hpp"
 
@@ -21,6 +22,12 @@ void Parser::parse_file() {
   } else {
     report(Code::UnexpectedToken, tok_, fmt::format("expected `program`, found {}", describe(tok_)),
            "start with `program name { ... }`");
+    // The rest is another language as well.
+    if (at(TokenKind::Name) &&
+        (!statement_of_habit(tok_.text).empty() || declares_in_habit(tok_.text))) {
+      stop();
+      return;
+    }
     // Two words in a row look like `program name` with a slip; an item, like a text without the
     // frame.
     if (at(TokenKind::Name) && next_.kind == TokenKind::Name && !starts_statement(tok_)) {
@@ -117,7 +124,7 @@ void Parser::parse_item(Items& items, Place place) {
     while (accept(TokenKind::Semicolon)) {
     }
   } else {
-    unexpected("a statement", "remove it, or complete the statement before it");
+    unexpected_in_code("a statement", "remove it, or complete the statement before it");
   }
   if (panicking_) synchronize(start, blocks_follow);
   const bool stuck =
@@ -201,6 +208,11 @@ Token Parser::parse_new_name(std::string_view what) {
                        next_.kind == TokenKind::Semicolon ||
                        (next_.kind == TokenKind::Name && next_.text == "in");
   const bool reserved = at(TokenKind::Name) && ir::is_reserved(tok_.text);
+  if (!follows && type_comes_first()) {
+    report_type_first(what);
+    panicking_ = true;
+    return tok_;
+  }
   if (!at(TokenKind::Name) || (reserved && !follows)) {
     unexpected(fmt::format("the name of a {}", what), fmt::format("name the {}", what));
     return tok_;
@@ -220,12 +232,46 @@ Token Parser::parse_new_name(std::string_view what) {
   return prev_;
 }
 
+// `int n`, `float* p`, `mut n`
+bool Parser::type_comes_first() const {
+  return at(TokenKind::Name) && (next_.kind == TokenKind::Name || next_.kind == TokenKind::Star) &&
+         (declares_in_habit(tok_.text) || ir::type_from_name(tok_.text));
+}
+
+// At a word of another language that stands before the name.
+void Parser::report_type_first(std::string_view what) {
+  const std::string_view type =
+      ir::type_from_name(tok_.text) ? tok_.text : type_of_habit(tok_.text);
+  const bool pointer = next_.kind == TokenKind::Star;
+  const std::string_view name = pointer ? "x" : next_.text.substr(0, ir::kMaxNameBytes);
+  const std::string_view buffer = what == "parameter" && pointer ? "buffer " : "";
+  const std::string_view brackets = what == "buffer" || pointer ? "[]" : "";
+  report(Code::UnexpectedToken, tok_,
+         fmt::format("expected the name of a {}, found {}", what, describe(tok_)),
+         type.empty() ? fmt::format("leave it out; what changes is declared `var {} = ...;`", name)
+                      : fmt::format("write the type behind the name, `{} : {}{}{}`", name, buffer,
+                                    type, brackets));
+  if (!pointer) scopes_.declare(next_.text, {});
+}
+
 std::optional<ir::Type> Parser::parse_type(bool storage_allowed) {
   if (panicking_) return std::nullopt;
-  const auto type = at(TokenKind::Name) ? ir::type_from_name(tok_.text) : std::nullopt;
+  auto type = at(TokenKind::Name) ? ir::type_from_name(tok_.text) : std::nullopt;
+  const std::string_view meant = type ? std::string_view() : type_of_habit(tok_.text);
+  if (!meant.empty()) {
+    report(Code::UnexpectedToken, tok_, fmt::format("expected a type, found {}", describe(tok_)),
+           fmt::format("write `{}`", meant));
+    type = ir::type_from_name(meant);
+    // Its width is reported already.
+    if (!storage_allowed && ir::is_storage(*type)) type = ir::widened(*type);
+  }
   if (!type) {
-    unexpected("a type", storage_allowed ? "use bool u32 i32 u64 i64 f32 f64 u8 i8 u16 i16 f16 bf16"
-                                         : "use bool u32 i32 u64 i64 f32 f64");
+    const std::string_view advice =
+        at(TokenKind::Name) ? habit_of_name(tok_.text) : std::string_view();
+    const std::string_view types = storage_allowed
+                                       ? "use bool u32 i32 u64 i64 f32 f64 u8 i8 u16 i16 f16 bf16"
+                                       : "use bool u32 i32 u64 i64 f32 f64";
+    unexpected("a type", std::string(advice.empty() ? types : advice));
     return std::nullopt;
   }
   const Token name = tok_;
@@ -420,7 +466,30 @@ std::vector<ir::LocalId> Parser::parse_params() {
   return params;
 }
 
+// `float x`, `float* p`: the parameter is known, so its uses are no mistakes.
+void Parser::parse_param_type_first(std::vector<ir::LocalId>& params) {
+  report_type_first("parameter");
+  const auto type =
+      ir::type_from_name(ir::type_from_name(tok_.text) ? tok_.text : type_of_habit(tok_.text));
+  while (at(TokenKind::Name) && next_.kind == TokenKind::Name) advance();
+  const bool buffer = next_.kind == TokenKind::Star;
+  if (buffer) advance();
+  while (accept(TokenKind::Star)) {
+  }
+  ir::Local local{std::string(tok_.text), ir::Local::Kind::Param, type, {}};
+  if (buffer) local.kind = ir::Local::Kind::BufferParam;
+  if (!buffer && type && ir::is_storage(*type)) local.type = ir::widened(*type);
+  const ir::LocalId id = program_.add(std::move(local), loc(tok_));
+  scopes_.declare(tok_.text, {buffer ? Symbol::Kind::BufferParam : Symbol::Kind::Scalar, id.value});
+  params.push_back(id);
+  accept(TokenKind::Name);
+}
+
 void Parser::parse_param(std::vector<ir::LocalId>& params) {
+  if (type_comes_first()) {
+    parse_param_type_first(params);
+    return;
+  }
   const Token name = parse_new_name("parameter");
   if (panicking_) return;
   ir::Local local{std::string(name.text), ir::Local::Kind::Param, ir::Type::U32, {}};

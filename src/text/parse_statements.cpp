@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks, locals, assignments and control flow.
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "text/habits.hpp"
 #include "text/parser.hpp"
 #include "vyre/ir/semantics.hpp"
 
@@ -108,13 +111,23 @@ void Parser::parse_let(Items& items) {
   const Token keyword = tok_;
   const bool is_var = keyword.text == "var";
   advance();
+  if (at(TokenKind::Less)) {
+    unexpected("the name of a local",
+               "write `shared s : f32[64];` for memory of a workgroup, `inout x : f32[];` for a "
+               "buffer");
+    return;
+  }
   const Token name = parse_new_name("local");
   if (panicking_) return;
   std::optional<ir::Type> type;
-  if (accept(TokenKind::Colon)) type = parse_type(false);
-  if (type && at(TokenKind::LBracket)) {
-    parse_array(items, keyword, name, *type);
-    return;
+  if (accept(TokenKind::Colon)) {
+    const bool known = ir::type_from_name(tok_.text).has_value();
+    type = parse_type(false);
+    if (type && at(TokenKind::LBracket)) {
+      parse_array(items, keyword, name, *type);
+      return;
+    }
+    if (!known) type.reset();  // reported: the value says what was meant
   }
   ir::ExprId value;
   if (!panicking_ && !at(TokenKind::Assign)) {
@@ -124,7 +137,7 @@ void Parser::parse_let(Items& items) {
   }
   if (!panicking_) {
     advance();
-    value = parse_expr();
+    value = parse_whole_value(name);
   }
   // Declared also after an error, so that its uses are not reported as well.
   if (!value.valid()) value = poison(name).id;
@@ -133,7 +146,14 @@ void Parser::parse_let(Items& items) {
   const ir::LocalId id = program_.add(std::move(local), loc(name));
   scopes_.declare(name.text, {Symbol::Kind::Scalar, id.value});
   items.push_back(program_.add(ir::Stmt{ir::Let{id, value}}, loc(keyword)));
+}
+
+// The value of a statement and its `;`. What goes on as no expression does says nothing about its
+// type.
+ir::ExprId Parser::parse_whole_value(const Token& name) {
+  const ir::ExprId value = parse_expr();
   expect_semicolon();
+  return panicking_ ? poison(name).id : value;
 }
 
 void Parser::parse_array(Items& items, const Token& keyword, const Token& name, ir::Type type) {
@@ -157,7 +177,74 @@ void Parser::parse_array(Items& items, const Token& keyword, const Token& name, 
 
 // ---- assignments and calls
 
+// `int x = 0;`, `switch (x) { ... }`: a statement or declaration of another language, with its
+// blocks. False: it is none, and nothing was read.
+bool Parser::skip_foreign_statement() {
+  if (scopes_.find(tok_.text).where != Found::Where::Nowhere) return false;
+  const std::string_view type =
+      ir::type_from_name(tok_.text) ? tok_.text : type_of_habit(tok_.text);
+  const bool pointer = !type.empty() && next_.kind == TokenKind::Star;
+  const bool declaration = !type.empty() && (pointer || next_.kind == TokenKind::Name);
+  const std::string_view advice = statement_of_habit(tok_.text);
+  const bool used_as_name = next_.kind == TokenKind::Assign || next_.kind == TokenKind::Dot ||
+                            next_.kind == TokenKind::LBracket;
+  if (!declaration && (advice.empty() || used_as_name)) return false;
+  const Token word = tok_;
+  advance();
+  if (declaration) {
+    // `unsigned int x`, `long long x`
+    while (at(TokenKind::Name) && next_.kind == TokenKind::Name && declares_in_habit(tok_.text))
+      advance();
+    const bool array = next_.kind == TokenKind::LBracket;
+    const std::string_view name = tok_.text.substr(0, ir::kMaxNameBytes);
+    report(Code::UnexpectedToken, word,
+           fmt::format("expected a statement, found {}", describe(word)),
+           pointer ? std::string("there are no pointers; use a buffer and an index, `b[i]`")
+           : array ? fmt::format("write `var {} : {}[8];`", name, type)
+                   : fmt::format("write `let {0} : {1} = ...;`, or `var {0} : {1} = ...;` if it "
+                                 "changes",
+                                 name, type));
+  } else {
+    report(Code::UnexpectedToken, word,
+           fmt::format("expected a statement, found {}", describe(word)), std::string(advice));
+  }
+  lexer_.set_silent(true);
+  skip_foreign_rest(word);
+  lexer_.set_silent(false);
+  return true;
+}
+
+// To the end of a statement that is not read: a `;`, or its last block.
+// The name that it declares is not reported where it is used.
+void Parser::skip_foreign_rest(const Token& word) {
+  static constexpr std::array kFollow = std::to_array<std::string_view>(
+      {"elif", "else", "catch", "except", "finally", "case", "default"});
+  bool declares = true;
+  while (!at(TokenKind::End) && !at(TokenKind::RBrace)) {
+    const bool names_end = next_.kind == TokenKind::Assign || next_.kind == TokenKind::LBracket ||
+                           next_.kind == TokenKind::Semicolon;
+    if (declares && at(TokenKind::Name) && names_end) {
+      scopes_.declare(tok_.text, {});
+      declares = false;
+    }
+    if (accept(TokenKind::Semicolon)) return;
+    if (at(TokenKind::LBrace)) {
+      skip_braces();
+      if ((word.text == "do" || word.text == "repeat") && !at(TokenKind::End)) {
+        advance();  // the word before its condition
+        continue;
+      }
+      if (at(TokenKind::Semicolon)) advance();
+      if (at(TokenKind::Name) && std::ranges::find(kFollow, tok_.text) != kFollow.end()) continue;
+      return;
+    }
+    if (tok_.own_line && starts_statement(tok_) && tok_.column <= word.column) return;
+    advance();
+  }
+}
+
 void Parser::parse_name_statement(Items& items) {
+  if (skip_foreign_statement()) return;
   const Token name = tok_;
   std::optional<ir::BinaryOp> op;
   if (next_.kind == TokenKind::LParen ||
@@ -182,10 +269,17 @@ void Parser::parse_name_statement(Items& items) {
                                     : fmt::format("did you mean `{}`?", meant);
     if (scopes_.find(name.text).where == Found::Where::Visible) {
       advance();
-      unexpected(fmt::format("`=`, `[` or `(` after {}", quoted(name.text)),
-                 "assign to it, or use its value in a statement");
+      unexpected_in_code(fmt::format("`=`, `[` or `(` after {}", quoted(name.text)),
+                         "assign to it, or use its value in a statement");
     } else {
-      unexpected("a statement", std::move(fix));
+      if (const std::string_view advice = habit_of_name(name.text); !advice.empty()) fix = advice;
+      if (next_.kind == TokenKind::Colon) advance();  // `i := 0`, `std::sort(...)`
+      if (habit_of_name(name.text).empty()) {
+        unexpected_in_code("a statement", std::move(fix));
+      } else {
+        syntax_error(Code::UnexpectedToken, name,
+                     fmt::format("expected a statement, found {}", describe(name)), std::move(fix));
+      }
     }
   }
 }
@@ -196,7 +290,8 @@ bool Parser::parse_assign_operator(std::optional<ir::BinaryOp>& op) {
     advance();
     return true;
   }
-  unexpected("`=` or an operator such as `+=`", "assign a value; an element alone is no statement");
+  unexpected_in_code("`=` or an operator such as `+=`",
+                     "assign a value; an element alone is no statement");
   return false;
 }
 
@@ -205,7 +300,7 @@ void Parser::parse_assignment(Items& items, const Token& name) {
   if (next_.kind == TokenKind::LBracket) {
     const Element element = parse_element("an assignment");
     if (!parse_assign_operator(op)) return;
-    const ir::ExprId value = parse_expr();
+    const ir::ExprId value = parse_whole_value(name);
     if (element.memory.valid())
       items.push_back(
           program_.add(ir::Stmt{ir::Store{element.memory, element.index, op, value}}, loc(name)));
@@ -213,10 +308,9 @@ void Parser::parse_assignment(Items& items, const Token& name) {
     const std::optional<ir::LocalId> local = assignable(name);
     advance();
     if (!parse_assign_operator(op)) return;
-    const ir::ExprId value = parse_expr();
+    const ir::ExprId value = parse_whole_value(name);
     if (local) items.push_back(program_.add(ir::Stmt{ir::Assign{*local, op, value}}, loc(name)));
   }
-  expect_semicolon();
 }
 
 // The local that `name = e` assigns to; reports what cannot be assigned as a whole.
@@ -252,12 +346,23 @@ std::optional<ir::LocalId> Parser::assignable(const Token& name) {
 
 // ---- control flow
 
+std::string Parser::fix_of_condition() const {
+  if (at(TokenKind::Assign)) return "compare with `==`";
+  if (at(TokenKind::Colon)) return "blocks stand in braces, `{ ... }`";
+  if (at(TokenKind::Name) && !tok_.own_line)
+    if (const std::string_view advice = operator_of_habit(tok_.text); !advice.empty())
+      return std::string(advice);
+  return "add a block, `{ ... }`";
+}
+
 // What is no condition followed by a block says nothing about its type.
 ir::ExprId Parser::parse_condition() {
   const Token start = tok_;
   const ir::ExprId condition = parse_expr();
-  if (panicking_ || at(TokenKind::LBrace)) return condition;
-  unexpected("`{`", at(TokenKind::Assign) ? "compare with `==`" : "add a block, `{ ... }`");
+  if (panicking_) return poison(start).id;
+  if (at(TokenKind::LBrace)) return condition;
+  syntax_error(Code::UnexpectedToken, tok_, fmt::format("expected `{{`, found {}", describe(tok_)),
+               fix_of_condition());
   return poison(start).id;
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/stop.hpp"
+#include "text/habits.hpp"
 
 namespace vyre::text {
 
@@ -113,8 +114,9 @@ bool Parser::expect(TokenKind kind, std::string_view where) {
 bool Parser::expect_close(TokenKind kind, const Token& opener) {
   if (panicking_) return false;
   if (accept(kind)) return true;
-  Diagnostic* const error = unexpected(fmt::format("an operator, `,` or {}", spelling_of(kind)),
-                                       fmt::format("close it with {}", spelling_of(kind)));
+  Diagnostic* const error =
+      unexpected_in_code(fmt::format("an operator, `,` or {}", spelling_of(kind)),
+                         fmt::format("close it with {}", spelling_of(kind)));
   if (error != nullptr)
     error->notes.push_back(
         {position(opener), fmt::format("{} is opened here", quoted(opener.text))});
@@ -136,7 +138,8 @@ void Parser::expect_semicolon() {
   // A string without its closing quote took the rest of its line, the `;` with it.
   if (prev_.kind == TokenKind::String && prev_.bad && (tok_.own_line || at(TokenKind::End))) return;
   if (!tok_.own_line && !at(TokenKind::RBrace) && !at(TokenKind::End)) {
-    unexpected("an operator or `;`", "end the statement with `;`, or complete the expression");
+    unexpected_in_code("an operator or `;`",
+                       "end the statement with `;`, or complete the expression");
     return;
   }
   if (at(TokenKind::End)) {
@@ -187,6 +190,12 @@ Diagnostic* Parser::unexpected(std::string_view expected, std::string fix) {
   return syntax_error(Code::UnexpectedToken, tok_,
                       fmt::format("expected {}, found {}", expected, describe(tok_)),
                       std::move(fix));
+}
+
+// Among expressions and statements, where people write what they know from other languages.
+Diagnostic* Parser::unexpected_in_code(std::string_view expected, std::string fix) {
+  const std::string_view advice = syntax_of_habit(prev_, tok_, next_);
+  return unexpected(expected, advice.empty() ? std::move(fix) : std::string(advice));
 }
 
 void Parser::report_unclosed() {

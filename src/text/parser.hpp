@@ -74,6 +74,7 @@ class Parser {
   Diagnostic* report(Code code, const Token& token, std::string message, std::string fix);
   Diagnostic* syntax_error(Code code, const Token& token, std::string message, std::string fix);
   Diagnostic* unexpected(std::string_view expected, std::string fix);
+  Diagnostic* unexpected_in_code(std::string_view expected, std::string fix);
   void report_unclosed();
   void note_declaration(Diagnostic* diagnostic, Symbol symbol);
   void synchronize(const Token& start, bool blocks_follow);
@@ -108,7 +109,10 @@ class Parser {
   void parse_fn(Items& items);
   std::vector<ir::LocalId> parse_params();
   void parse_param(std::vector<ir::LocalId>& params);
+  void parse_param_type_first(std::vector<ir::LocalId>& params);
   Token parse_new_name(std::string_view what);
+  [[nodiscard]] bool type_comes_first() const;
+  void report_type_first(std::string_view what);
   std::optional<ir::Type> parse_type(bool storage_allowed);
   void wrap_top_level(Items& items);
 
@@ -128,7 +132,10 @@ class Parser {
   void leave_block();
   void parse_let(Items& items);
   void parse_array(Items& items, const Token& keyword, const Token& name, ir::Type type);
+  bool skip_foreign_statement();
+  void skip_foreign_rest(const Token& word);
   void parse_name_statement(Items& items);
+  ir::ExprId parse_whole_value(const Token& name);
   void parse_assignment(Items& items, const Token& name);
   std::optional<ir::LocalId> assignable(const Token& name);
   bool parse_assign_operator(std::optional<ir::BinaryOp>& op);
@@ -136,6 +143,7 @@ class Parser {
   ir::StmtId parse_if_chain();
   void parse_else(Items& items);
   ir::ExprId parse_condition();
+  [[nodiscard]] std::string fix_of_condition() const;
   void parse_for(Items& items);
   void skip_c_style_for();
   void parse_while(Items& items);
@@ -167,6 +175,7 @@ class Parser {
   Value parse_primary();
   Value parse_literal(const Token* minus);
   Value parse_parenthesized();
+  Value parse_cast_in_front(std::string_view type);
   Value parse_name();
   Value parse_symbol(const Token& name, Symbol symbol);
   Value parse_indexed(const Token& name, ir::Memory memory);
@@ -177,6 +186,8 @@ class Parser {
   Value poison(const Token& where);
   Value too_deep(const Token& where);
   Symbol resolve(const Token& name, bool callable);
+  [[nodiscard]] std::string fix_of_unknown(const Token& name, bool callable) const;
+  void skip_foreign_name(const Token& name);
   std::optional<ir::Memory> memory_of(Symbol symbol) const;
   std::string kind_of(Symbol symbol) const;
 

@@ -104,6 +104,65 @@ TEST(Check, ATextOverTheLimitIsV006) {
   EXPECT_THAT(endless.err, HasSubstr("error[V006]"));
 }
 
+constexpr std::string_view kBounds = R"(program bounds {
+  workgroup 64;
+  in    order : u32[];
+  in    x     : f32[];
+  inout y     : f32[];
+  if gid.x < len(y) {
+    y[gid.x] = x[gid.x] + x[0];
+    y[order[0]] = 1.0;
+  }
+}
+)";
+
+TEST(Check, BoundsNameTheProofAndWhatWouldProve) {
+  const Folder folder;
+  const std::string path = folder.write("bounds.vyre", kBounds);
+  const Outcome outcome = run_vyre({"check", "--bounds", path});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("1 of 5 accesses proved"));
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("7:5 +y\\[gid.x\\] +proved: .*line 6"));
+  EXPECT_THAT(outcome.out, HasSubstr("would be proved by: require len(x) >= len(y), "));
+  EXPECT_THAT(outcome.out, HasSubstr("would be proved by: require len(x) >= 1, "));
+  EXPECT_THAT(outcome.out, HasSubstr("would be proved by: require len(order) >= 1, "));
+  EXPECT_THAT(outcome.out, HasSubstr("tested: the index comes from `order`"));
+  // What it proposes proves what it says.
+  std::string required(kBounds);
+  required.insert(required.find("  if"),
+                  "  require len(x) >= len(y), \"\";\n"
+                  "  require len(x) >= 1, \"\";\n"
+                  "  require len(order) >= 1, \"\";\n");
+  const Outcome after = run_vyre({"check", "--bounds", folder.write("after.vyre", required)});
+  EXPECT_THAT(after.out, HasSubstr("4 of 5 accesses proved"));
+  EXPECT_THAT(after.out, Not(HasSubstr("would be proved by")));
+}
+
+TEST(Check, BoundsAsJson) {
+  const Folder folder;
+  const std::string path = folder.write("bounds.vyre", kBounds);
+  const Outcome outcome = run_vyre({"check", "--bounds", "--json", path});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json bounds = outcome.json()["files"][0]["bounds"];
+  ASSERT_EQ(bounds.size(), 5U);
+  size_t proved = 0;
+  for (const auto& access : bounds) {
+    EXPECT_GE(access["line"], 7);
+    EXPECT_NE(access["reason"], "");
+    proved += access["proved"] == true ? 1 : 0;
+  }
+  EXPECT_EQ(proved, 1U);
+  EXPECT_FALSE(run_vyre({"check", "--json", path}).json()["files"][0].contains("bounds"));
+}
+
+TEST(Check, BoundsAndRacesAreTwoQuestions) {
+  const Folder folder;
+  const std::string path = folder.write("bounds.vyre", kBounds);
+  const Outcome outcome = run_vyre({"check", "--bounds", "--races", path});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("Fix: "));
+}
+
 TEST(Check, Json) {
   const Folder folder;
   const std::string good = folder.write("good.vyre", kGood);

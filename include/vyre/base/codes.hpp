@@ -94,7 +94,8 @@ enum class Severity : uint8_t { Error, Warning };
   /* warnings */                                                                                      \
   X(90, Warning, Unused,                 "something declared that nothing uses")                      \
   X(91, Warning, Unreachable,            "a statement that no lane can reach")                        \
-  X(92, Warning, MayNeverEnd,            "a loop that waits for another lane without a barrier")
+  X(92, Warning, MayNeverEnd,            "a loop that waits for another lane without a barrier")      \
+  X(93, Warning, GridMissesInput,        "a grid that does not grow with the input it reads")
 // clang-format on
 
 enum class Code : uint16_t {

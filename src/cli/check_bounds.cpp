@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/check_bounds.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/stop.hpp"
+#include "ir/properties.hpp"
+#include "vyre/text/text.hpp"
+
+namespace vyre::cli {
+
+namespace {
+
+using namespace ir;
+
+// An access of the program: by the expression or statement that has its proof.
+struct Site {
+  std::variant<ExprId, StmtId> node;
+  Memory memory;
+  ExprId index;
+  LocId loc;
+};
+
+std::string name_of_memory(const Program& program, Memory memory) {
+  switch (memory.kind) {
+    case Memory::Kind::Table: return program[memory.table()].name;
+    case Memory::Kind::Buffer: return program[memory.buffer()].name;
+    case Memory::Kind::Local: return program[memory.local()].name;
+  }
+  return {};
+}
+
+// Every access, found as the checker finds them.
+class Sites {
+ public:
+  explicit Sites(const Program& program) : program_(program) {
+    for (const Fn& fn : program.fns) block(fn.body);
+    block(program.body);
+  }
+
+  std::vector<Site> list;
+
+ private:
+  void expr(ExprId id) {
+    const Expr& e = program_[id];
+    for_each_operand(program_, e, [&](ExprId child) { expr(child); });
+    for_each_memory(program_, e, [&](const MemoryUse& use) {
+      if (use.index.valid()) list.push_back({id, use.memory, use.index, program_.loc(id)});
+    });
+  }
+
+  void block(Block b) {
+    for (const StmtId id : program_.items(b)) {
+      const Stmt& statement = program_[id];
+      for_each_operand(program_, statement, [&](ExprId child) { expr(child); });
+      if (const auto* store = std::get_if<Store>(&statement))
+        list.push_back({id, store->memory, store->index, program_.loc(id)});
+      for_each_block(statement, [&](const Block& inner) { block(inner); });
+    }
+  }
+
+  const Program& program_;
+};
+
+const check::BoundsProof* proof_of(const check::CheckedProgram& checked, const Site& site) {
+  return std::visit([&](auto id) { return checked.proof(id); }, site.node);
+}
+
+// The first memory whose elements decide about the value; through `let`s and `var`s as well.
+class ReadMemory {
+ public:
+  explicit ReadMemory(const Program& program) : program_(program) {
+    for (const Stmt& statement : program.stmts) {
+      if (const auto* let = std::get_if<Let>(&statement)) add(let->local, let->value);
+      if (const auto* assign = std::get_if<Assign>(&statement)) add(assign->local, assign->value);
+    }
+  }
+
+  std::optional<Memory> find(ExprId id) {
+    seen_.clear();
+    return find_in(id);
+  }
+
+ private:
+  void add(LocalId local, ExprId value) { values_[local.index()].push_back(value); }
+
+  std::optional<Memory> find_in(ExprId id) {
+    std::optional<Memory> found;
+    for_each_memory(program_, program_[id], [&](const MemoryUse& use) {
+      if (!found && use.index.valid()) found = use.memory;
+    });
+    for_each_operand(program_, program_[id], [&](ExprId child) {
+      if (!found) found = find_in(child);
+    });
+    for_each_local(program_[id], [&](LocalId local, LocalAccess) {
+      if (found || !seen_.insert(local.index()).second) return;
+      for (const ExprId value : values_[local.index()])
+        if (!found) found = find_in(value);
+    });
+    return found;
+  }
+
+  const Program& program_;
+  std::map<size_t, std::vector<ExprId>> values_;
+  std::set<size_t> seen_;
+};
+
+// ---- requirements
+
+// len(memory) >= len(other), or a number.
+struct Requirement {
+  BufferId buffer;
+  std::optional<BufferId> other;
+  uint64_t number = 0;
+
+  [[nodiscard]] std::string text(const Program& program) const {
+    return fmt::format(
+        "len({}) >= {}", program[buffer].name,
+        other ? fmt::format("len({})", program[*other].name) : std::to_string(number));
+  }
+};
+
+Program with(const Program& program, const Requirement& requirement) {
+  Program copy = program;
+  const auto len = [&](BufferId buffer) { return copy.add(Expr{Len{Memory::of(buffer)}}); };
+  const ExprId left = len(requirement.buffer);
+  const ExprId right = requirement.other
+                           ? len(*requirement.other)
+                           : copy.add(Expr{IntLiteral{requirement.number, false, Type::U32}});
+  copy.add(Require{.condition = copy.add(Expr{Binary{BinaryOp::Ge, left, right}}),
+                   .message = "tried",
+                   .buffers_before = static_cast<uint32_t>(copy.buffers.size())});
+  return copy;
+}
+
+// Buffers whose length the caller decides.
+bool has_free_length(const check::CheckedProgram& checked, BufferId buffer) {
+  return !checked.buffers[buffer.index()].constant_count &&
+         checked.buffers[buffer.index()].role != check::Role::Shared;
+}
+
+std::vector<Requirement> candidates(const check::CheckedProgram& checked,
+                                    const std::set<uint32_t>& buffers) {
+  // The rest of a very large program is left as it is: each costs a run of the checker.
+  static constexpr size_t kMost = 256;
+  static constexpr std::array<uint64_t, 4> kNumbers = {1, 2, 3, 4};
+  std::vector<Requirement> list;
+  for (const uint32_t index : buffers) {
+    const BufferId buffer{index};
+    for (const uint64_t number : kNumbers) list.push_back({buffer, std::nullopt, number});
+    for (uint32_t other = 0; other < checked.program.buffers.size(); ++other)
+      if (other != index && has_free_length(checked, BufferId{other}))
+        list.push_back({buffer, BufferId{other}});
+  }
+  if (list.size() > kMost) list.resize(kMost);
+  return list;
+}
+
+}  // namespace
+
+std::vector<AccessBounds> bounds_of(const check::CheckedProgram& checked) {
+  const Program& program = checked.program;
+  std::vector<Site> sites = Sites(program).list;
+  std::ranges::stable_sort(sites, {}, [&](const Site& site) {
+    const Position at = program.position(site.loc);
+    return std::pair(at.line, at.column);
+  });
+
+  std::vector<AccessBounds> list;
+  std::set<uint32_t> unproved;
+  ReadMemory read(program);
+  for (const Site& site : sites) {
+    const std::string memory = name_of_memory(program, site.memory);
+    const std::string index = text::print_expr(program, site.index);
+    AccessBounds access{.at = program.position(site.loc),
+                        .access = fmt::format("{}[{}]", memory, index)};
+    if (const check::BoundsProof* proof = proof_of(checked, site)) {
+      access.proved = true;
+      access.reason = proof->reason;
+    } else {
+      const auto source = read.find(site.index);
+      access.reason =
+          source ? fmt::format(
+                       "the index comes from `{}`, and no condition that holds here bounds "
+                       "it by the length of `{}`",
+                       name_of_memory(program, *source), memory)
+                 : fmt::format("no condition that holds here bounds `{}` by the length of `{}`",
+                               index, memory);
+      const bool is_buffer = site.memory.kind == Memory::Kind::Buffer;
+      if (is_buffer && has_free_length(checked, site.memory.buffer()))
+        unproved.insert(site.memory.buffer().value);
+    }
+    list.push_back(std::move(access));
+  }
+
+  for (const Requirement& requirement : candidates(checked, unproved)) {
+    poll_stop();
+    const check::Checked tried = check::check(with(program, requirement));
+    if (!tried.program) continue;
+    for (size_t i = 0; i < sites.size(); ++i) {
+      const bool same = sites[i].memory == Memory::of(requirement.buffer);
+      // The weakest number is tried first.
+      const bool known = !requirement.other && !list[i].requirements.empty();
+      if (same && !known && !list[i].proved && proof_of(*tried.program, sites[i]) != nullptr)
+        list[i].requirements.push_back(requirement.text(program));
+    }
+  }
+  return list;
+}
+
+}  // namespace vyre::cli
