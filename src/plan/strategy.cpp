@@ -206,7 +206,7 @@ class Decision {
     }
     RouteVariant in_memory = persistent;
     in_memory.unrolled_iterations = 0;
-    if (const uint32_t wider = persistent.interleave * 2; wider <= kInterleave) {
+    if (const uint32_t wider = persistent.interleave * 2; wider <= most_interleaved()) {
       RouteVariant variant = persistent;
       variant.interleave = wider;
       add(variant);
@@ -263,7 +263,7 @@ class Decision {
            variant.workgroups_per_block <= groups_ &&
            variant.workgroups_per_block * lanes <=
                std::max<uint64_t>(lanes, can_.max_invocations_per_workgroup) &&
-           std::has_single_bit(variant.interleave) && variant.interleave <= kInterleave &&
+           std::has_single_bit(variant.interleave) && variant.interleave <= most_interleaved() &&
            variant.unrolled_iterations <= kMostUnrolled && variant.lanes == 0 &&
            variant.is_1d == is_1d();
   }

@@ -125,10 +125,6 @@ HostOptions options_of(const Target& target) {
           .lanes = target.lanes};
 }
 
-Result<Code> emit_object(const Target& target, const plan::Plan& plan) {
-  return host_code(plan, options_of(target), HostListing::Object);
-}
-
 template <HostListing listing>
 Result<Code> list(const Target& target, const plan::Plan& plan) {
   return host_code(plan, options_of(target), listing);
