@@ -19,6 +19,8 @@ uint64_t median_of(std::vector<uint64_t> values) {
 namespace {
 
 constexpr double kMillion = 1e6;
+// One may be disturbed.
+constexpr uint32_t kPairsToGiveUp = 2;
 
 std::vector<uint64_t> last_of(const std::vector<uint64_t>& values, size_t count) {
   return {values.end() - static_cast<ptrdiff_t>(std::min(count, values.size())), values.end()};
@@ -72,9 +74,11 @@ void Trials::add(uint64_t ns) {
 void Trials::finish_pair() {
   const Row& row = rows_[row_];
   ++pairs_;
-  if (stage_ == Stage::Compare && pairs_ == 1 &&
-      row.own_ns.back() / rules_.give_up_factor > row.default_ns.back()) {
-    drop("much slower in the first pair");
+  const auto is_slow = [&](size_t i) {
+    return row.own_ns[i] / rules_.give_up_factor > row.default_ns[i];
+  };
+  if (stage_ == Stage::Compare && pairs_ == kPairsToGiveUp && is_slow(0) && is_slow(1)) {
+    drop("much slower in the first pairs");
     return;
   }
   if (pairs_ == rules_.pairs) finish_comparison();

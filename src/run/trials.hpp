@@ -10,7 +10,7 @@
 // A candidate passes if its median is faster by `least_gain_percent`, if it is faster in all of
 // these pairs but one at most, and if its gain is `least_deviations` times as large as the median
 // by which the pairs deviate from it. It has to pass both times: the best of several by chance
-// passes once. One that takes `give_up_factor` times as long in the first pair is given up.
+// passes once. One that takes `give_up_factor` times as long in the first two pairs is given up.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tuning on dispatches (D-MODE.3): a device that runs nothing takes as long as a test says.
+#include "run/tuner.hpp"
+
 #include <atomic>
 #include <map>
 #include <thread>
@@ -331,6 +333,28 @@ TEST_F(Tuning, OnlyWhatIsUsedStaysLoaded) {
   settle(pipeline, tune(Tune::On));
   ASSERT_TRUE(once(pipeline, tune(Tune::On)));
   EXPECT_LE(pipeline.manifest().variants.size(), 2u);
+}
+
+// A pair stays together: while one dispatch is measured, others run the default.
+TEST(Tuner, OneTrialAtATime) {
+  const auto tuner = std::make_shared<Tuner>(pipeline::CacheKey(), std::nullopt);
+  EXPECT_TRUE(tuner->needs_candidates());
+  EXPECT_FALSE(tuner->choose(true).trial);
+  tuner->start({.route = plan::Route::Native}, {{.route = plan::Route::Resident}});
+  EXPECT_FALSE(tuner->choose(false).trial);
+  std::optional<Trial> first = std::move(tuner->choose(true).trial);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(first->is_of_candidate());
+  EXPECT_FALSE(tuner->choose(true).trial);
+  first->finish(100);
+  Tuner::Choice second = tuner->choose(true);
+  ASSERT_TRUE(second.trial);
+  EXPECT_TRUE(second.trial->is_of_candidate());
+  EXPECT_EQ(second.tuned->variant.route, plan::Route::Resident);
+  EXPECT_FALSE(tuner->choose(true).tuned);
+  // One that is not finished is done again.
+  second.trial.reset();
+  EXPECT_TRUE(tuner->choose(true).trial->is_of_candidate());
 }
 
 // Threads that dispatch one program measure one after the other and agree in the end.

@@ -115,7 +115,7 @@ TEST_F(BashCompletion, Values) {
   EXPECT_THAT(offered({"run", "--device", "reference:"}), Contains("reference:2"));
   EXPECT_THAT(offered({"run", "--device", "a"}), ElementsAre("auto"));
   EXPECT_THAT(offered({"devices", "n"}), ElementsAre("null"));
-  EXPECT_THAT(offered({"run", "--t"}), ElementsAre("--time", "--timeout", "--trace"));
+  EXPECT_THAT(offered({"run", "--t"}), ElementsAre("--time", "--timeout", "--trace", "--tune"));
 }
 
 TEST_F(BashCompletion, Files) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `vyre tune`, and what the other commands make of its records (D-MODE.3, D-GRID.13).
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +11,7 @@ namespace vyre::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::string_view kScale =
     "program scale { workgroup 64; over len(x); in x : f32[]; out y : f32[] @count(len(x));\n"
@@ -95,6 +98,33 @@ TEST_F(TuneCommand, ABudgetThatDoesNotSuffice) {
   EXPECT_THAT(tuned.err, HasSubstr("Fix:"));
   const Outcome ran = run({"run", file_, "--device", "cpu", "--in", "x=iota(5000)", "--json"});
   EXPECT_EQ(ran.json().at("tuned"), false);
+}
+
+// Processes that measure the same thing at once: each is done, and one of their records is kept.
+TEST_F(TuneCommand, TwoProcesses) {
+  const std::vector<std::string> arguments = {"tune", file_,  "--device",
+                                              "cpu",  "--in", "x=iota(5000)"};
+  Outcome other;
+  std::thread thread([&] { other = run(arguments); });
+  const Outcome mine = run(arguments);
+  thread.join();
+  EXPECT_EQ(mine.exit_code, 0) << mine.err;
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  const Outcome verified = run({"cache", "verify", "--json"});
+  EXPECT_EQ(verified.exit_code, 0);
+  EXPECT_TRUE(verified.json().at("bad").empty());
+  EXPECT_EQ(run({"run", file_, "--device", "cpu", "--in", "x=iota(5000)"}).exit_code, 0);
+}
+
+TEST_F(TuneCommand, AProcessThatIsInterruptedKeepsNothing) {
+  const Surroundings around{.environment = {"VYRE_CACHE_DIR=" + folder_.path("cache")}};
+  const Outcome tuned = run_interrupted(
+      {"tune", file_, "--device", "cpu", "--in", "x=zeros(30000000)", "--timeout", "0"}, 700,
+      around);
+  EXPECT_EQ(tuned.exit_code, 130) << tuned.err;
+  EXPECT_EQ(run({"cache", "verify"}).exit_code, 0);
+  const Outcome listed = run({"cache", "stat", "--json"});
+  EXPECT_THAT(listed.out, Not(HasSubstr("tuning of")));
 }
 
 TEST_F(TuneCommand, Misuse) {

@@ -296,7 +296,7 @@ std::string compare(const Case& one, const check::CheckedProgram& checked,
 }
 
 // By this time each run takes longer than the one before it, so that a candidate is given up after
-// its second run.
+// its third run.
 std::function<uint64_t()> clock_without_patience() {
   return [now = std::make_shared<std::atomic<uint64_t>>(0),
           step = std::make_shared<std::atomic<uint64_t>>(1)] {
