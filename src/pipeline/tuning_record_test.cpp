@@ -94,7 +94,7 @@ TEST(TuningRecord, IsForOneProgramShapeDeviceAndCompiler) {
       [](Described& x) { x.policy.checked = true; },
       [](Described& x) { x.policy.workgroup = check::Axes{8, 1, 1}; },
       [](Described& x) { x.policy.ulp_budget = 1; },
-      [](Described& x) { x.policy.profile = "other"; },
+      [](Described& x) { x.policy.profile = Profile::Latency; },
       [](Described& x) { x.shape.workgroup = {8, 1, 1}; },
       [](Described& x) { x.shape.is_1d = false; },
       [](Described& x) { x.shape.workgroups_log2 = 6; },

@@ -32,9 +32,9 @@ CacheKey Compiler::tuning_key(const Tuned& what) const {
 std::optional<plan::TuningRecord> Compiler::find_tuning(const CacheKey& key) {
   DiskCache* const disk = options_.disk.get();
   if (disk == nullptr || disk->state() == CacheState::Off) return std::nullopt;
-  const uint64_t corrupt = disk->corrupt();
-  const auto bytes = disk->find(key);
-  telemetry_.add(TelemetryField::CacheCorrupt, disk->corrupt() - corrupt);
+  DiskCache::Finding finding{};
+  const auto bytes = disk->find(key, finding);
+  if (finding == DiskCache::Finding::Corrupt) telemetry_.add(TelemetryField::CacheCorrupt);
   if (!bytes) return std::nullopt;
   auto record = decode_tuning_record(*bytes);
   telemetry_.add(record ? TelemetryField::TuningRecordsRead : TelemetryField::CacheCorrupt);

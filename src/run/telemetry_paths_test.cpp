@@ -74,6 +74,8 @@ enum class Before : uint8_t {
   Damaged,     // it is on disk, but not as it was written
   Unreadable,  // the disk does not answer
   Lost,        // the device will be
+  Tried,       // a dispatch has found out what there is to tune
+  Tuned,       // another device has tuned, and kept a record on disk
 };
 
 struct Scenario {
@@ -156,6 +158,17 @@ const Scenario& clean() {
   return kOne;
 }
 
+template <Tune how, Before before>
+const Scenario& tuning() {
+  static const Scenario kOne{
+      .text = kBarrier,
+      .input_words = 32,
+      .on = On::Few,
+      .over = {.workgroup = check::Axes{8, 1, 1}, .grid = check::Axes{8, 1, 1}, .tune = how},
+      .before = before};
+  return kOne;
+}
+
 // ---- the table
 
 struct Cell {
@@ -174,6 +187,8 @@ constexpr const char* kInBuffers = "all data stays on the device";
 constexpr const char* kNoSlots = "dispatch() begins without slots";
 constexpr const char* kNeedsBuffers = "the device keeps no buffers";
 constexpr const char* kByRecover = "recover() alone counts it";
+constexpr const char* kReadsOnly = "it only reads what was tuned";
+constexpr const char* kTakesMany = "a search takes more dispatches than a call";
 constexpr const char* kOwnMemory = "it needs no memory but the caller's buffers";
 
 struct Row {
@@ -216,6 +231,9 @@ constexpr Row kRows[] = {
   {Planned,             other_code<Before::Nothing>,    {1, 1,  1,     1,     1,             1,             1}},
   {Generated,           other_code<Before::Nothing>,    {1, 1,  1,     1,     1,             1,             1}},
   {StrategiesRevised,   persistent,           {1,        1,     1,     1,     1,             1,             1}},
+  {TuningTrials,        tuning<Tune::On, Before::Tried>,   {1, 1, kReadsOnly, 2, kReadsOnly, 1,            kRunsNothing}},
+  {TuningAdopted,       tuning<Tune::On, Before::Tried>,   {kTakesMany, kTakesMany, kTakesMany, kTakesMany, kTakesMany, kTakesMany, kTakesMany}},
+  {TuningRecordsRead,   tuning<Tune::Read, Before::Tuned>, {1, 1, 1,        1,     1,             1,             kRunsNothing}},
   {DeviceLost,          lost,                 {1,        1,     1,     1,     1,             1,             1}},
   {Recoveries,          lost,                 {kByRecover, kByRecover, kByRecover, kByRecover, kByRecover, kByRecover, kByRecover}},
   {Traps,               traps,                {1,        1,     1,     1,     1,             1,             kRunsNothing}},
@@ -284,15 +302,18 @@ class PathRun {
  public:
   PathRun(const Scenario& scenario, Path path)
       : s_(scenario), path_(path), input_(s_.input_words, 1) {
-    const bool disk = s_.before == Before::Damaged || s_.before == Before::Unreadable;
-    if (disk) {
-      open(true);
+    const bool broken = s_.before == Before::Damaged || s_.before == Before::Unreadable;
+    const bool disk = broken || s_.before == Before::Tuned;
+    if (disk) open(true);
+    if (broken) {
       expect_warm();
       folder_.damage();
     }
+    if (s_.before == Before::Tuned) expect_tuned(500);
     open(disk);
     if (s_.before == Before::Known) expect_warm();
     pipeline_ = compile(device_, s_.text);
+    if (s_.before == Before::Tried) try_once();
   }
 
   [[nodiscard]] bool is_possible() const {
@@ -334,6 +355,20 @@ class PathRun {
   void expect_warm() {
     const auto done = prewarm();
     EXPECT_TRUE(done) << to_string(done.error());
+  }
+  void try_once() {
+    DispatchConfig on = s_.over;
+    on.tune = Tune::On;
+    EXPECT_TRUE(pipeline_.dispatch({input_}, on));
+  }
+  // Until a search is over, or after so many dispatches.
+  void expect_tuned(int most) {
+    pipeline_ = compile(device_, s_.text);
+    for (int i = 0; i < most; ++i) {
+      try_once();
+      if (const auto view = pipeline_.tuning(); view && view->record) return;
+    }
+    ADD_FAILURE() << "no search was over after " << most << " dispatches";
   }
   Result<void> prewarm() {
     auto checked = check::check_valid(program(s_.text));
@@ -403,7 +438,8 @@ class TelemetryPaths : public testing::TestWithParam<size_t> {};
 
 TEST_P(TelemetryPaths, DObs4) {
   const Row& row = kRows[GetParam()];
-  bool moves = row.cells[0].why_not == kByRecover;
+  // tuner_test.cpp moves what takes many dispatches.
+  bool moves = row.cells[0].why_not == kByRecover || row.cells[0].why_not == kTakesMany;
   for (size_t p = 0; p < kPaths; ++p) {
     SCOPED_TRACE(kPathNames[p]);
     const Cell& cell = row.cells[p];

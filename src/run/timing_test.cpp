@@ -25,7 +25,6 @@ TEST(Timing, IsAFieldOfTheConfig) {
   const DispatchConfig base = {.timing = Timing::Segments};
   EXPECT_EQ(merge(base, {}).timing, Timing::Segments);
   EXPECT_EQ(merge(base, {.timing = Timing::None}).timing, Timing::None);
-  EXPECT_THAT(describe(base), ElementsAre(Pair("timing", "segments")));
   EXPECT_TRUE(check_config(base));
   const auto refused = check_config({.timing = static_cast<Timing>(4)});
   ASSERT_FALSE(refused);

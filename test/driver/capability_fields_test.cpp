@@ -306,6 +306,22 @@ std::string shared_out(const BackendInfo& info) {
                  {.text = kBarrier, .inputs = {Words(4096, 1)}, .config = {.grid = {{64, 1, 1}}}});
 }
 
+// What the second dispatch of a program without grid barriers tries.
+std::string trial(const BackendInfo& info) {
+  const auto device =
+      run::Device::over(backend::open_null({.info = info}), {.cache_directory = {}});
+  const auto compiled = device.compile(program_of("program p { workgroup 4; inout a : u32[]; "
+                                                  "a[gid.x] += 1; }"),
+                                       {.tune = run::Tune::On});
+  if (!compiled) return to_string(compiled.error());
+  std::string text;
+  for (int i = 0; i < 2; ++i) {
+    const auto result = compiled->pipeline.dispatch({Words(64, 1)});
+    text = result ? result->report.trial : to_string(result.error());
+  }
+  return text;
+}
+
 struct ProfileRow {
   const char* name;
   void (*change)(DeviceProfile&);
@@ -338,6 +354,7 @@ constexpr ProfileRow kProfiles[] = {
     {"timing_quality", [](auto& p) { p.timing_quality = device::TimingQuality::HostEnqueueWait; },
      choice, "chosen: changed"},
     {"preferred_unroll", [](auto& p) { p.preferred_unroll = 2; }, shared_out, "interleave 2"},
+    {"code_lanes", [](auto& p) { p.code_lanes = 1 + 2; }, trial, "trial 1 of"},
 };
 
 // ---- the walk

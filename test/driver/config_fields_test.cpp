@@ -51,10 +51,12 @@ std::string of_eight(const DispatchConfig& config) {
 
 // Named in the manifest and a part of the key, so that its code is another one.
 std::string code_of(const DispatchConfig& config) {
-  const auto device = run::Device::over(backend::open_null(), {.cache_directory = {}});
-  const auto compiled = device.compile(program_of(kOne), config);
+  const auto device = run::Device::open("cpu", {.cache_directory = {}});
+  const auto compiled = device->compile(
+      program_of("program p { workgroup 64; inout x : f32[]; x[gid.x] = recip(x[gid.x]); }"),
+      config);
   if (!compiled) return to_string(compiled.error());
-  std::string text = compiled->pipeline.id();
+  std::string text = compiled->manifest.variants.at(0).artifact_digest;
   for (const auto& [name, value] : compiled->manifest.dispatch_policy)
     text += fmt::format(", {} = {}", name, value);
   return text;
@@ -88,6 +90,33 @@ std::string trap_handler(bool with) {
           return {};
         });
   return seen(kTraps, {5}, config);
+}
+
+// Of the second dispatch: the first finds out what there is to try.
+std::string tune(bool with) {
+  const auto device =
+      run::Device::over(backend::open_null({.resident_groups = 2}), {.cache_directory = {}});
+  DispatchConfig config = {.grid = {{8, 1, 1}}};
+  if (with) config.tune = run::Tune::On;
+  const auto compiled = device.compile(program_of(kState), config);
+  if (!compiled) return to_string(compiled.error());
+  std::string text;
+  for (int i = 0; i < 2; ++i) {
+    const auto result = compiled->pipeline.dispatch({Words(4, 1)});
+    text = result ? result->report.trial : to_string(result.error());
+  }
+  return text;
+}
+
+std::string timing(bool with) {
+  const auto device = run::Device::open("reference:3", {.cache_directory = {}});
+  DispatchConfig config;
+  if (with) config.timing = run::Timing::Segments;
+  const auto compiled = device->compile(program_of(kState), config);
+  if (!compiled) return to_string(compiled.error());
+  const auto result = compiled->pipeline.dispatch({Words(4, 1)});
+  if (!result) return to_string(result.error());
+  return fmt::format("times of {} segments", result->report.breakdown.segments.size());
 }
 
 std::string queue(bool with) {
@@ -169,11 +198,11 @@ std::string settling(const DispatchConfig& config) {
 }
 const std::atomic<bool> kCancelled = true;
 
-// What `profile` and `ulp_budget` do to the code is D-PIPE.9; `speculation` and `persistent_thread`
+// `speculation` and `persistent_thread`
 // are refused by force on devices without them, and what they do elsewhere is D-MODE.2 and
 // D-MODE.1.
 constexpr Row kRows[] = {
-    {"profile", VYRE_SET(code_of, profile, "fast"), "profile = fast"},
+    {"profile", VYRE_SET(code_of, profile, "latency"), "profile = latency"},
     {"ulp_budget", VYRE_SET(code_of, ulp_budget, 4), "ulp_budget = 4"},
     {"timeout", VYRE_SET(of_eight, timeout, 1ns), "Timeout"},
     {"label", VYRE_SET(failing, label, "nightly"), "`p` (nightly)"},
@@ -186,8 +215,10 @@ constexpr Row kRows[] = {
     {"speculation", VYRE_SET(of_eight, speculation, run::Choice::Force), "Unsupported"},
     {"persistent_thread", VYRE_SET(of_eight, persistent_thread, run::Choice::Force), "Unsupported"},
     {"cooperative", VYRE_SET(with_state, cooperative, run::Cooperative::Require), "Unsupported"},
+    {"tune", tune, "trial 1 of"},
     {"checked", VYRE_SET(outside, checked, true), "OutOfBounds"},
     {"untrusted", untrusted, "LimitExceeded"},
+    {"timing", timing, "times of 2 segments"},
     {"trap_handler", trap_handler, "4 bytes: 0a"},
     {"queue", queue, "in queue 5"},
     {"communicator", communicator, "16 bytes: 65"},
