@@ -82,7 +82,7 @@ void check_async(State& s);       // async copy and wait
 void check_uniformity(State& s);  // levels
 void find_bounds(State& s);       // proofs
 void warn_unused(State& s);
-void warn_flow(State& s);  // unreachable statements, loops that wait for other lanes
+void warn_flow(State& s);          // unreachable statements, loops that wait for other lanes
 void warn_default_grid(State& s);  // inputs longer than the grid
 
 }  // namespace vyre::check

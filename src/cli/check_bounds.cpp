@@ -70,7 +70,8 @@ class Sites {
 };
 
 const check::BoundsProof* proof_of(const check::CheckedProgram& checked, const Site& site) {
-  return std::visit([&](auto id) { return checked.proof(id); }, site.node);
+  const auto* expr = std::get_if<ExprId>(&site.node);
+  return expr != nullptr ? checked.proof(*expr) : checked.proof(std::get<StmtId>(site.node));
 }
 
 // The first memory whose elements decide about the value; through `let`s and `var`s as well.

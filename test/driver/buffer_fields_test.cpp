@@ -40,12 +40,13 @@ std::string returned(std::string_view declaration) {
   return seen(declaration, "o[gid.x] = gid.x;", {});
 }
 
-// Of the cores, which takes no part of the declaration but what decides about it.
-std::string code_for(std::string_view declaration) {
+// Of the cores, which takes no part of the declaration but what decides about it. Lanes that are
+// neighbours along y are neighbours in memory.
+std::string code_for(std::string_view declaration, std::string_view workgroup = "16, 16") {
   const std::string text = fmt::format(
-      "program p {{ workgroup 16, 16; over 64, 64; in x : f32[4096]; {} "
-      "y[gid.x * 64 + gid.y] = x[gid.x * 64 + gid.y] * 2.0; }}",
-      declaration);
+      "program p {{ workgroup {}; in x : f32[]; {} let i = {}; "
+      "y[i] = x[i] * 2.0 + y[i]; }}",
+      workgroup, declaration, workgroup == "256" ? "gid.x" : "gid.x * 64 + gid.y");
   const auto device = run::Device::open("cpu", {.cache_directory = {}});
   const auto compiled = device->compile(program_of(text));
   if (!compiled) return to_string(compiled.error());
@@ -125,12 +126,12 @@ constexpr Row kRows[] = {
      "16 bytes: 01"},
     {"locality",
      [](bool with) {
-       return code_for(with ? "out y : f32[4096] @locality(streaming);" : "out y : f32[4096];");
+       return code_for(with ? "inout y : f32[] @locality(streaming);" : "inout y : f32[];", "256");
      },
      "code "},
     {"coalesce_axis",
      [](bool with) {
-       return code_for(with ? "out y : f32[4096] @coalesce(y);" : "out y : f32[4096];");
+       return code_for(with ? "inout y : f32[] @coalesce(y);" : "inout y : f32[];");
      },
      "code "},
 };
@@ -164,8 +165,8 @@ TEST(BufferFields, EachChangesADispatch) {
 
 // The rows of hints compare digests of code: those of equal code are equal.
 TEST(BufferFields, WhatDecidesNothingLeavesTheCodeAlone) {
-  EXPECT_EQ(code_for("out y : f32[4096] @binding(7);"), code_for("out y : f32[4096];"));
-  EXPECT_EQ(code_for("out y : f32[4096] @locality(random);"), code_for("out y : f32[4096];"));
+  EXPECT_EQ(code_for("inout y : f32[] @binding(7);"), code_for("inout y : f32[];"));
+  EXPECT_EQ(code_for("inout y : f32[] @locality(random);"), code_for("inout y : f32[];"));
 }
 
 TEST(BufferFields, EveryKindIsItsOwn) {

@@ -198,12 +198,12 @@ std::string settling(const DispatchConfig& config) {
 }
 const std::atomic<bool> kCancelled = true;
 
-// `speculation` and `persistent_thread`
+// A budget of 4 is as much of it as the code has a use for. `speculation` and `persistent_thread`
 // are refused by force on devices without them, and what they do elsewhere is D-MODE.2 and
 // D-MODE.1.
 constexpr Row kRows[] = {
     {"profile", VYRE_SET(code_of, profile, "latency"), "profile = latency"},
-    {"ulp_budget", VYRE_SET(code_of, ulp_budget, 4), "ulp_budget = 4"},
+    {"ulp_budget", VYRE_SET(code_of, ulp_budget, 4), "ulp_budget = 1"},
     {"timeout", VYRE_SET(of_eight, timeout, 1ns), "Timeout"},
     {"label", VYRE_SET(failing, label, "nightly"), "`p` (nightly)"},
     {"max_state_bytes", VYRE_SET(with_state, max_state_bytes, 0), "LimitExceeded"},
