@@ -198,9 +198,8 @@ std::string settling(const DispatchConfig& config) {
 }
 const std::atomic<bool> kCancelled = true;
 
-// A budget of 4 is as much of it as the code has a use for. `speculation` and `persistent_thread`
-// are refused by force on devices without them, and what they do elsewhere is D-MODE.2 and
-// D-MODE.1.
+// A budget of 4 is as much of it as the code has a use for. No device has `speculation` or
+// `persistent_thread` yet, so what they do is to be refused by force.
 constexpr Row kRows[] = {
     {"profile", VYRE_SET(code_of, profile, "latency"), "profile = latency"},
     {"ulp_budget", VYRE_SET(code_of, ulp_budget, 4), "ulp_budget = 1"},
