@@ -2,9 +2,11 @@
 #include "cli/check_bounds.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -68,6 +70,19 @@ class Sites {
 
   const Program& program_;
 };
+
+// By place, and as they were where there are no places.
+std::vector<Site> sorted(const Program& program, const std::vector<Site>& sites) {
+  std::vector<std::tuple<uint32_t, uint32_t, size_t>> order;
+  for (size_t i = 0; i < sites.size(); ++i) {
+    const Position at = program.position(sites[i].loc);
+    order.emplace_back(at.line, at.column, i);
+  }
+  std::ranges::sort(order);
+  std::vector<Site> list;
+  for (const auto& [line, column, i] : order) list.push_back(sites[i]);
+  return list;
+}
 
 const check::BoundsProof* proof_of(const check::CheckedProgram& checked, const Site& site) {
   const auto* expr = std::get_if<ExprId>(&site.node);
@@ -168,11 +183,7 @@ std::vector<Requirement> candidates(const check::CheckedProgram& checked,
 
 std::vector<AccessBounds> bounds_of(const check::CheckedProgram& checked) {
   const Program& program = checked.program;
-  std::vector<Site> sites = Sites(program).list;
-  std::ranges::stable_sort(sites, {}, [&](const Site& site) {
-    const Position at = program.position(site.loc);
-    return std::pair(at.line, at.column);
-  });
+  const std::vector<Site> sites = sorted(program, Sites(program).list);
 
   std::vector<AccessBounds> list;
   std::set<uint32_t> unproved;

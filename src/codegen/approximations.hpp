@@ -21,7 +21,7 @@ struct Approximation {
     Instruction,  // of the device, through ThreadLowering::approximate()
   };
   ir::Intrinsic op = ir::Intrinsic::Exp;
-  // A result is at most so many ULP from the exact value, and so many numbers from the strict one,
+  // The most ULP of a result from the exact value, and the most numbers from the strict one,
   // for all arguments. Special values and signs of zeros are those of the strict function.
   uint32_t ulps = 0;
   Kind kind = Kind::Library;

@@ -110,13 +110,18 @@ class FixpointLaunches {
 };
 
 std::vector<FixpointShares> fixpoints_of_program(const Program& program) {
+  // By place, and by number where there are no places.
+  std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> order;
+  for (uint32_t i = 0; i < program.stmts.size(); ++i) {
+    if (!std::holds_alternative<Fixpoint>(program.stmts[i])) continue;
+    const Position at = program.position_of(StmtId{i});
+    order.emplace_back(at.line, at.column, i);
+  }
+  std::ranges::sort(order);
   std::vector<FixpointShares> found;
-  for (uint32_t i = 0; i < program.stmts.size(); ++i)
-    if (std::holds_alternative<Fixpoint>(program.stmts[i]))
-      found.push_back(
-          {.at = program.position_of(StmtId{i}), .segments = {.whole = {}, .shared = {0}}});
-  std::ranges::stable_sort(
-      found, {}, [](const FixpointShares& x) { return std::tuple(x.at.line, x.at.column); });
+  for (const auto& [line, column, i] : order)
+    found.push_back(
+        {.at = program.position_of(StmtId{i}), .segments = {.whole = {}, .shared = {0}}});
   return found;
 }
 

@@ -15,7 +15,7 @@ namespace vyre::plan {
 
 namespace {
 
-// The state of a few iterations stays in registers if a lane has so many of them.
+// The state of a few iterations stays in registers if a lane has this number of them.
 constexpr uint64_t kRegistersOfLane = 64;
 constexpr uint64_t kMostUnrolled = 8;
 constexpr uint32_t kMostInterleaved = 16;

@@ -323,7 +323,7 @@ TEST(Tuned, LanesThatTheDeviceNames) {
   }
 }
 
-// Every candidate can be had or is refused by what its code turns out to be, never an error.
+// Every candidate can be had or is refused for what its code is, never an error.
 TEST(Tuned, RoutesAndShapesOfPersistentBlocks) {
   const auto checked = checked_program(kLoop);
   for (const check::Axes grid : {check::Axes{64, 1, 1}, {16, 16, 1}, {100'000, 1, 1}, {1, 1, 1}}) {

@@ -25,7 +25,7 @@ ShapeClass shape_class_of(const check::CheckedProgram& checked, const check::Lau
 
 namespace {
 
-// The values of so many bits.
+// The values of a number of bits.
 std::string range_text(uint32_t bits) {
   if (bits < 2) return std::to_string(bits);
   const uint64_t first = uint64_t{1} << (bits - 1);

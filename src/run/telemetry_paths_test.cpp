@@ -361,7 +361,7 @@ class PathRun {
     on.tune = Tune::On;
     EXPECT_TRUE(pipeline_.dispatch({input_}, on));
   }
-  // Until a search is over, or after so many dispatches.
+  // Until a search is over, or after `most` dispatches.
   void expect_tuned(int most) {
     pipeline_ = compile(device_, s_.text);
     for (int i = 0; i < most; ++i) {
@@ -471,7 +471,7 @@ TEST(TelemetryOfPaths, RecoverCountsRecoveries) {
   EXPECT_EQ((fake.device.telemetry() - before).recoveries, 1U);
 }
 
-// D-OBS.4: results that nobody takes are in no slot, and taken ones are in the caller's.
+// D-OBS.4: results that no call takes are in no slot, and taken ones are in the caller's.
 TEST(TelemetryOfPaths, AnAsynchronousResultCountsWhenItIsTaken) {
   Fake fake({});
   const Pipeline copy = compile(fake.device, kCopy);

@@ -218,7 +218,7 @@ TEST(Timing, RegionsAndFixpointsOnEveryPath) {
   }
 }
 
-// The interpreter counts the passes of whole programs; nobody counts those inside of a launch.
+// The interpreter counts the passes of whole programs; no counter sees those inside of a launch.
 TEST(Timing, PassesInsideALaunchAreUnknown) {
   const std::vector<uint32_t> one = {1};
   const std::vector<uint32_t> zero = {0};

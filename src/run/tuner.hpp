@@ -121,7 +121,7 @@ class Tuners {
   }
 
  private:
-  static constexpr size_t kMost = 1024;  // that nobody uses
+  static constexpr size_t kMost = 1024;  // that no pipeline uses
   std::mutex mutex_;
   std::map<pipeline::CacheKey, std::shared_ptr<Tuner>> all_;
 };

@@ -112,7 +112,7 @@ TEST_F(Tuning, AdoptsTheFasterStrategyAndKeepsIt) {
   EXPECT_EQ(after->report.variant, *view->record->adopted);
   EXPECT_THAT(pipeline.strategy().why, HasSubstr("700 ns instead of 1000 ns"));
   EXPECT_EQ(m.device.telemetry().tuning_trials, view->runs);
-  // Nobody who does not want it gets it.
+  // A dispatch that does not request it does not get it.
   EXPECT_EQ(once(pipeline)->report.route, plan::Route::Native);
   EXPECT_FALSE(once(pipeline, tune(Tune::Off))->report.tuned);
 
@@ -258,7 +258,7 @@ TEST_F(Tuning, ALossEndsTheCandidateAndNothingElse) {
   Pipeline pipeline = compiled->pipeline;
   for (int i = 0; i < 10; ++i)
     if (once(pipeline, tune(Tune::On))->report.route == plan::Route::Persistent) break;
-  // In the next pair, when it is the candidate's turn.
+  // In the next pair, when the candidate is next.
   ASSERT_TRUE(once(pipeline, tune(Tune::On)));
   m.backend->lose_device_at(m.backend->calls() + 1);
   const auto lost = once(pipeline, tune(Tune::On));

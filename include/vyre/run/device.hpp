@@ -116,7 +116,7 @@ struct TuningView {
   std::vector<Row> rows;                     // those that this process has measured
   std::optional<plan::TuningRecord> record;  // nothing: the measurements are not over
   uint32_t runs = 0;                         // dispatches measured
-  uint32_t most_runs = 0;                    // it takes so many or fewer
+  uint32_t most_runs = 0;                    // a bound of `runs`
 };
 
 struct DeviceState;

@@ -27,7 +27,7 @@ bool is_streaming(const llvm::Instruction& access) {
   });
 }
 
-// An access as PTX has it: so many elements of so many bits.
+// An access as PTX has it: a number of elements of one width.
 struct Shape {
   unsigned count = 1;
   unsigned bits = 0;
@@ -75,7 +75,7 @@ void write_load(llvm::LoadInst& load, const Shape& shape) {
   std::string constraints;
   for (unsigned i = 0; i < shape.count; ++i) constraints += fmt::format("={},", shape.constraint());
   constraints += "l";
-  // What nobody writes may be loaded at any time.
+  // What no lane writes may be loaded at any time.
   const bool invariant = load.hasMetadata(llvm::LLVMContext::MD_invariant_load);
   if (!invariant) constraints += ",~{memory}";
   llvm::FunctionType* const type =

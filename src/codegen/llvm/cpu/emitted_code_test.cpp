@@ -215,8 +215,9 @@ std::string with_hint(std::string_view hint) {
          "    if seen == 99 { atomic_add(flag[3], 1); }\n  }\n}\n";
 }
 
-// D-PIPE.10: what nobody will read soon goes past the caches whatever its size is. x86-64 lets such
-// stores be seen after a release, so each one is fenced; the worker fences its last ones itself.
+// D-PIPE.10: what the program calls streaming goes past the caches whatever its size is. x86-64
+// lets such stores be seen after a release, so each one is fenced; the worker fences its last ones
+// itself.
 TEST(Locality, StreamingStoresGoPastTheCaches) {
   const std::string store =
       "program each {\n  workgroup 256;\n  in x : f32[];\n  inout y : f32[] $;"

@@ -664,8 +664,8 @@ class KernelEmitter {
                 wx, run, phase.needed.one);
   }
 
-  // Stores past the caches may be seen late, which a release must not be. Where nobody requested
-  // them, no other lane of the launch reads what they write (BufferUse::stored_once).
+  // Stores past the caches may be seen late, which a release must not be. Where no declaration
+  // requested them, no other lane of the launch reads what they write (BufferUse::stored_once).
   [[nodiscard]] bool streams_on_request() const {
     return std::ranges::any_of(program_.program.buffers, [](const Buffer& b) {
       return b.locality == Locality::Streaming && !is_read_only(b.kind) &&

@@ -50,7 +50,7 @@ struct PhaseShape {
 struct ShapeOptions {
   bool one_lane = false;  // without need no more
   bool wide_vectors = true;
-  uint32_t lanes = 0;  // so many wherever there may be several; 0: by what the phase does
+  uint32_t lanes = 0;  // of a block, wherever it may have several; 0: by what the phase does
 };
 // Lanes of a block in which a phase is run. `own`, by buffer: memory that no other thread sees.
 // `uses`, by buffer: what its segment does with it.

@@ -40,7 +40,7 @@ struct ThreadShape {
   uint32_t lanes = 1;
   uint32_t threads = 1;
 };
-// `lanes`: at most so many of a thread; 0: as many as are chosen by what they do.
+// `lanes`: the most of a thread; 0: chosen by what they do.
 ThreadShape thread_shape(const check::CheckedProgram& program, bool checked, uint32_t lanes = 0);
 
 // Dynamic shared memory of a block, as device/gpu_kernel.hpp lays it out.
