@@ -29,7 +29,6 @@ constexpr std::string_view kShift = R"(program shift {
   a[gid.x] += a[(gid.x + 1) % 256];
 })";
 constexpr uint32_t kWords = 256;
-constexpr uint32_t kBlocks = 64;  // of the default
 
 Error error_of(ErrorCode code, std::string message) {
   return {.code = code, .message = std::move(message), .context = {}, .at = {}, .diagnostics = {}};

@@ -2,6 +2,7 @@
 // What people write who come from other languages. A file habits/<language>_<what>.vyre starts with
 // the one error that it gives: `// expect V020 7:9`, then `// fix: ...`, word for word. Further
 // warnings are allowed. VYRE_REGEN=1 in the environment writes both lines anew: read them.
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <vector>
