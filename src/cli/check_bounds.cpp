@@ -164,8 +164,11 @@ bool has_free_length(const check::CheckedProgram& checked, BufferId buffer) {
 
 std::vector<Requirement> candidates(const check::CheckedProgram& checked,
                                     const std::set<uint32_t>& buffers) {
-  // The rest of a very large program is left as it is: each costs a run of the checker.
+  // Each costs a run of the checker, so a large program gets fewer: all of them take seconds.
   static constexpr size_t kMost = 256;
+  static constexpr size_t kMostNodes = size_t{1} << 22;
+  const size_t nodes = checked.program.exprs.size() + checked.program.stmts.size();
+  const size_t most = std::min(kMost, kMostNodes / std::max<size_t>(nodes, 1));
   static constexpr std::array<uint64_t, 4> kNumbers = {1, 2, 3, 4};
   std::vector<Requirement> list;
   for (const uint32_t index : buffers) {
@@ -175,7 +178,7 @@ std::vector<Requirement> candidates(const check::CheckedProgram& checked,
       if (other != index && has_free_length(checked, BufferId{other}))
         list.push_back({buffer, BufferId{other}});
   }
-  if (list.size() > kMost) list.resize(kMost);
+  if (list.size() > most) list.resize(most);
   return list;
 }
 
