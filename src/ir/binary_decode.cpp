@@ -21,6 +21,10 @@ Result<Program> Decoder::run() {
   in_section(Section::Body, [&] { body(); });
   if (in_.ok() && in_.remaining() != 0)
     in_.malformed(in_.offset(), "expected the end of the bytes, found more");
+  if (in_.ok() && version_ != needed_)
+    in_.malformed(kMagic.size(), fmt::format("the bytes are of format version {}, the program in "
+                                             "them is written with version {}",
+                                             version_, needed_));
   if (in_.ok()) return std::move(p_);
   const Diagnostic& found = in_.diagnostic();
   Error error;
@@ -41,11 +45,11 @@ void Decoder::start() {
     return;
   }
   for (size_t i = 0; i < kMagic.size(); ++i) in_.u8("the first bytes");
-  const uint32_t version = in_.u32("the version");
-  if (in_.ok() && version != kBinaryVersion) {
+  version_ = in_.u32("the version");
+  if (in_.ok() && (version_ < kFirstVersion || version_ > kBinaryVersion)) {
     in_.fail(Code::NotAProgramFile, kMagic.size(),
-             fmt::format("the program is of format version {}, this build reads version {}",
-                         version, kBinaryVersion),
+             fmt::format("the program is of format version {}, this build reads versions {} to {}",
+                         version_, kFirstVersion, kBinaryVersion),
              "encode the program with the same release of vyre that reads it");
     return;
   }

@@ -6,6 +6,7 @@
 // limits of the language.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -48,6 +49,8 @@ class Decoder {
   // ---- frame ----
 
   void start();
+  // Called where something is read that the versions before do not have.
+  void needs(uint32_t version) { needed_ = std::max(needed_, version); }
 
   template <class Read>
   void in_section(Section id, Read&& read) {
@@ -123,6 +126,8 @@ class Decoder {
   std::span<const std::byte> bytes_;
   Reader in_;
   Program p_;
+  uint32_t version_ = kFirstVersion;  // as the bytes say
+  uint32_t needed_ = kFirstVersion;   // by what was read
   std::vector<Declared> locals_;  // of the function or main body at hand, by number
   uint32_t expr_depth_ = 0;
   size_t nodes_ = 0;

@@ -21,7 +21,8 @@ class Encoder {
 
   std::vector<std::byte> run() {
     for (const uint8_t byte : kMagic) u8(byte);
-    u32(kBinaryVersion);
+    const size_t version_at = out_.size();
+    u32(0);
     const size_t length_at = out_.size();
     u32(0);
     section(Section::Declarations, [&] { declarations(); });
@@ -33,11 +34,15 @@ class Encoder {
       declared_ = 0;
       block(program_.body);
     });
+    patch_u32(version_at, version_);
     patch_u32(length_at, out_.size());
     return std::move(out_);
   }
 
  private:
+  // Called where something is written that the versions before do not have.
+  void needs(uint32_t version) { version_ = std::max(version_, version); }
+
   // ---- primitive values ----
 
   void u8(uint8_t value) { out_.push_back(static_cast<std::byte>(value)); }
@@ -434,6 +439,7 @@ class Encoder {
 
   const Program& program_;
   std::vector<std::byte> out_;
+  uint32_t version_ = kFirstVersion;
   std::vector<uint32_t> local_numbers_;
   uint32_t declared_ = 0;  // locals of the function or main body at hand
   std::vector<ExprId> pending_exprs_;

@@ -17,6 +17,9 @@ inline constexpr std::array<uint8_t, 8> kMagic = {0x89, 'V', 'Y', 'R', 'E', '\r'
 inline constexpr size_t kHeaderBytes = kMagic.size() + 4 + 4;  // magic, version, total length
 inline constexpr size_t kMaxBytes = size_t{64} << 20;
 
+// Numbers that came with a later version are marked; encoder and decoder call needs() for them.
+inline constexpr uint32_t kFirstVersion = 1;
+
 enum class Section : uint8_t { Declarations = 1, Header = 2, Functions = 3, Body = 4 };
 
 enum class ExprCode : uint8_t {

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ir/binary_format.hpp"
@@ -201,12 +202,24 @@ TEST(Binary, RejectsOtherFilesAndVersions) {
   EXPECT_FALSE(is_encoded(bytes_of({'p', 'r', 'o', 'g', 'r', 'a', 'm', ' '})));
   EXPECT_FALSE(is_encoded({}));
   Bytes newer = encode(nested(1));
-  newer[8] = std::byte{2};
+  newer[8] = std::byte{kBinaryVersion + 1};
   EXPECT_EQ(code_of(newer), Code::NotAProgramFile);
-  EXPECT_NE(decode(newer).error().message.find("version 2"), std::string::npos);
+  EXPECT_NE(decode(newer).error().message.find(fmt::format("version {}", kBinaryVersion + 1)),
+            std::string::npos);
+  newer[8] = std::byte{0};
+  EXPECT_EQ(code_of(newer), Code::NotAProgramFile);
   Bytes longer = encode(nested(1));
   longer.push_back(std::byte{0});
   EXPECT_EQ(code_of(longer), Code::MalformedBytes);
+}
+
+// One program, one sequence of bytes: a version above the lowest that does is refused.
+TEST(Binary, RejectsAVersionThatTheProgramDoesNotNeed) {
+  Bytes bytes = encode(nested(1));
+  ASSERT_EQ(bytes[8], std::byte{1});
+  bytes[8] = std::byte{2};
+  EXPECT_EQ(code_of(bytes), Code::MalformedBytes);
+  EXPECT_NE(decode(bytes).error().message.find("is written with version 1"), std::string::npos);
 }
 
 TEST(Binary, RejectsNumbersThatAreNotInShortestForm) {

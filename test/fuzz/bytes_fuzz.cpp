@@ -43,10 +43,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ir::binary;
   if (size < kHeaderBytes || size > kMaxBytes) return 0;
   std::vector<std::byte> mended(bytes.begin(), bytes.end());
-  const uint32_t words[] = {ir::kBinaryVersion, static_cast<uint32_t>(size)};
   std::memcpy(mended.data(), kMagic.data(), kMagic.size());
-  for (size_t i = 0; i < 8; ++i)
-    mended[kMagic.size() + i] = static_cast<std::byte>(words[i / 4] >> (8 * (i % 4)));
-  judge(mended);
+  for (uint32_t version = kFirstVersion; version <= ir::kBinaryVersion; ++version) {
+    const uint32_t words[] = {version, static_cast<uint32_t>(size)};
+    for (size_t i = 0; i < 8; ++i)
+      mended[kMagic.size() + i] = static_cast<std::byte>(words[i / 4] >> (8 * (i % 4)));
+    judge(mended);
+  }
   return 0;
 }

@@ -14,7 +14,9 @@
 
 namespace vyre::ir {
 
-inline constexpr uint32_t kBinaryVersion = 1;
+// The newest version that decode() reads. A program is written with the lowest version that has
+// what it uses, so a new version changes neither the bytes nor the digest of an older program.
+inline constexpr uint32_t kBinaryVersion = 2;
 
 // The program must be free of Poison. Any depth is encoded; decode() holds the limits.
 std::vector<std::byte> encode(const Program& program);
