@@ -53,9 +53,10 @@ int run_cache_why(App& app, const CacheOptions& options) {
   const auto device = open_device(app, std::move(choice));
   if (!device) return device.error();
 
-  const run::CacheLookup lookup =
-      device->cache_lookup(std::make_shared<const check::CheckedProgram>(prepared->checked),
-                           {.workgroup = prepared->workgroup, .checked = options.checked});
+  run::DispatchConfig config{.workgroup = prepared->workgroup, .checked = options.checked};
+  set(config, options.code);
+  const run::CacheLookup lookup = device->cache_lookup(
+      std::make_shared<const check::CheckedProgram>(prepared->checked), config);
   const std::filesystem::path directory = options.directory
                                               ? std::filesystem::path(*options.directory)
                                               : DiskCache::default_directory();

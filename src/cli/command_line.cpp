@@ -146,6 +146,7 @@ class CommandLine {
                               "Strategies that were measured: unused, used, or also searched for "
                               "(default read)"),
            {"off", "read", "on"});
+    add_code(command, run_.code);
     choose(command.add_option("--schedule", run_.schedule,
                               "Order of lanes on device reference (default forward)"),
            {"forward", "reversed", "random"});
@@ -169,6 +170,7 @@ class CommandLine {
                     "Repeat the whole program until nothing changes, at most N times")
         ->type_name("N");
     command.add_flag("--checked", tune_.checked, "For checked mode");
+    add_code(command, tune_.code);
     command.add_option("--budget", tune_.budget, "Seconds for all measurements (default 30)")
         ->type_name("S");
   }
@@ -207,6 +209,16 @@ class CommandLine {
   static void add_untrusted(CLI::App& command, DispatchOptions& options) {
     command.add_flag("--untrusted", options.untrusted,
                      "Tighter limits, for programs of people you do not trust");
+  }
+  static void add_code(CLI::App& command, CodeOptions& options) {
+    command
+        .add_option("--ulp-budget", options.ulp_budget,
+                    "Maths functions may be approximations within K ULP (default 0: strict)")
+        ->type_name("K");
+    choose(command.add_option("--profile", options.profile,
+                              "What code is made for: to run fast, or to be there soon "
+                              "(default throughput)"),
+           {"throughput", "latency"});
   }
   // What says how large a dispatch is.
   static void add_inputs(CLI::App& command, DispatchOptions& options) {
@@ -263,6 +275,7 @@ class CommandLine {
     command.add_option("--device", plan_.device, "For this device")->type_name("ID");
     command.add_flag("--checked", plan_.checked, "For checked mode");
     add_read_tuning(command, plan_.tune);
+    add_code(command, plan_.code);
     command.add_flag("--segments", plan_.segments, "Also the programs of the segments (text)");
     command
         .add_option("--dump-after", plan_.dump_after,
@@ -292,6 +305,7 @@ class CommandLine {
            {"native", "persistent", "resident", "host"});
     command.add_flag("--checked", compile_.checked, "For checked mode");
     add_read_tuning(command, compile_.tune);
+    add_code(command, compile_.code);
     add_timeout(command, compile_.dispatch);
     add_untrusted(command, compile_.dispatch);
     command.add_option("-o,--output", compile_.output, "Where to; - is stdout (the default)")
@@ -329,6 +343,7 @@ class CommandLine {
     command.add_option("--workgroup", cache_.workgroup, "why: with this workgroup size")
         ->type_name("X[,Y[,Z]]");
     command.add_flag("--checked", cache_.checked, "why: in checked mode");
+    add_code(command, cache_.code);
     command.add_option("--dir", cache_.directory, "Another directory than the one that is used")
         ->type_name("D");
     command.add_option("--max-bytes", cache_.max_bytes, "What gc leaves (default 1073741824)")

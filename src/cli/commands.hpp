@@ -35,6 +35,7 @@ struct RunOptions {
   bool no_fallback = false;             // auto: a GPU or nothing
   std::optional<std::string> schedule;  // of the reference interpreter
   std::optional<uint32_t> subgroup_size;
+  CodeOptions code;
   uint32_t iterations = 1;
   bool checked = false;
   std::string tune = "read";
@@ -50,6 +51,7 @@ struct TuneOptions {
   DispatchOptions dispatch;
   std::string device = "auto";
   std::string budget = "30";  // seconds
+  CodeOptions code;
   uint32_t iterations = 1;
   bool checked = false;
 };
@@ -75,6 +77,7 @@ struct PlanOptions {
   std::string device;  // empty: none named
   std::optional<int64_t> resident;
   std::string tune = "read";
+  CodeOptions code;
   bool checked = false;
   bool segments = false;
   std::string dump_after;  // a pass of the planner, or all; empty: the plan itself
@@ -90,6 +93,7 @@ struct CompileOptions {
   std::string emit;          // one of codegen::listing_names()
   std::string route;         // empty: that of a grid that fits
   std::string tune = "read";
+  CodeOptions code;
   bool checked = false;
   std::string output = "-";
 };
@@ -112,6 +116,7 @@ struct CacheOptions {
   std::string device = "auto";
   std::string workgroup;
   bool checked = false;
+  CodeOptions code;
 };
 int run_cache(App& app, const CacheOptions& options);
 int run_cache_why(App& app, const CacheOptions& options);

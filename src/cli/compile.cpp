@@ -84,6 +84,7 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
                                .device = std::move(device),
                                .route = options.route,
                                .limits = limits,
+                               .code = options.code,
                                .checked = options.checked,
                                .read_tuning = reads_tuning(options.tune, options.route, known)}));
   const codegen::Target target{
@@ -91,6 +92,8 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
       .subgroup_size = can.subgroup_size,
       .checked = options.checked,
       .architecture = options.architecture.empty() ? facts.architecture : options.architecture,
+      .ulp_budget = shown.policy.ulp_budget,
+      .cheap = shown.policy.profile == pipeline::Profile::Latency,
       .lanes = shown.policy.variant.lanes};
   const bool binary = options.emit == name_of(kDriverForm) && !options.device.empty() &&
                       can.formats.contains(kDriverForm);

@@ -20,6 +20,12 @@
 
 namespace vyre::cli {
 
+// What code may be, beyond the program: DispatchConfig has the fields.
+struct CodeOptions {
+  uint32_t ulp_budget = 0;  // 0: strict
+  std::string profile = "throughput";
+};
+
 // Options with the same meaning for every such command.
 struct DispatchOptions {
   std::string file;

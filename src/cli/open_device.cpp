@@ -91,6 +91,11 @@ Result<DeviceInputs> make_arguments(const Prepared& prepared, const run::Device&
   return inputs;
 }
 
+void set(run::DispatchConfig& config, const CodeOptions& code) {
+  config.ulp_budget = code.ulp_budget;
+  config.profile = code.profile;
+}
+
 std::string fallback_note(const device::Selection& selection) {
   const auto winner = std::ranges::find(selection.candidates, selection.winner,
                                         [](const auto& c) { return c.facts.id; });

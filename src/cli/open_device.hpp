@@ -39,6 +39,9 @@ struct DeviceInputs {
 // Persistent inputs have to be on the device; where it keeps nothing, the driver says so.
 Result<DeviceInputs> make_arguments(const Prepared& prepared, const run::Device& device);
 
+// What the command line says about code, as the fields of a dispatch.
+void set(run::DispatchConfig& config, const CodeOptions& code);
+
 // The line about a CPU that was taken because there is no GPU; empty for any other choice.
 std::string fallback_note(const device::Selection& selection);
 

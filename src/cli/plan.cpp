@@ -88,6 +88,7 @@ Result<Shown> make_view(const PlanOptions& options, const Prepared& prepared,
                                .route = options.route,
                                .resident = options.resident,
                                .limits = limits_of(prepared),
+                               .code = options.code,
                                .checked = options.checked,
                                .read_tuning = reads_tuning(options.tune, options.route, known)}));
   Shown result;

@@ -193,6 +193,7 @@ class RunCommand {
     config.fixpoint_iterations = options_.iterations;
     config.checked = options_.checked;
     config.tune = run::tune_from_name(options_.tune);
+    set(config, options_.code);
     config.cancel = &InterruptGuard::interrupted();
     config.untrusted = prepared_.untrusted;
     if (options_.time) config.timing = run::Timing::Regions;

@@ -41,6 +41,19 @@ class Opened {
   run::Device device_;
 };
 
+// As `vyre run` has it on the device, before a strategy is chosen.
+Result<pipeline::Policy> policy_of(const StrategyQuestion& question) {
+  pipeline::Policy policy;
+  policy.checked = question.checked;
+  policy.workgroup = question.workgroup;
+  policy.ulp_budget = question.code.ulp_budget;
+  VYRE_TRY_ASSIGN(policy.profile, pipeline::profile_of(question.code.profile));
+  device::BackendInfo info;
+  info.id = question.device.id;
+  info.capabilities = question.device.capabilities;
+  return effective_policy(std::move(policy), question.program, info);
+}
+
 // What `vyre run` finds in the cache. Only then is the device opened: its signature is a part of
 // the key.
 Result<std::optional<plan::TunedVariant>> tuned_of(const StrategyQuestion& question,
@@ -61,9 +74,7 @@ Result<std::optional<plan::TunedVariant>> tuned_of(const StrategyQuestion& quest
 
 Result<ShownStrategy> strategy_of(const StrategyQuestion& question) {
   const check::CheckedProgram& program = question.program;
-  pipeline::Policy policy;
-  policy.checked = question.checked;
-  policy.workgroup = question.workgroup;
+  VYRE_TRY_ASSIGN(auto policy, policy_of(question));
   pipeline::StrategyQuery query{
       .program = program, .launch = question.launch, .request = {.checked = question.checked}};
   if (!question.route.empty()) query.request.route = plan::route_from_name(question.route);

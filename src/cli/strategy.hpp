@@ -25,6 +25,7 @@ struct StrategyQuestion {
   std::string route = {};                 // empty: chosen
   std::optional<uint64_t> resident = {};  // workgroups that fit, whatever the code
   pipeline::CompileLimits limits = {};    // of code that is loaded for the choice
+  CodeOptions code = {};
   bool checked = false;
   bool read_tuning = false;  // records of measurements; `launch` has all sizes then
 };

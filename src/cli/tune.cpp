@@ -78,6 +78,7 @@ class TuneCommand {
     config.checked = options_.checked;
     config.fixpoint_iterations = options_.iterations;
     config.tune = run::Tune::On;
+    set(config, options_.code);
     config.cancel = &InterruptGuard::interrupted();
     if (prepared_.timeout.count() > 0) config.timeout = prepared_.time_left();
     VYRE_TRY_ASSIGN(

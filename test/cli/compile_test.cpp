@@ -45,6 +45,41 @@ TEST_F(Compile, Json) {
   EXPECT_EQ(document["error"]["name"], "Unsupported");
 }
 
+// What `run` gets with the same words (D-PIPE.9): another text with a budget, and the same text
+// where the budget permits nothing.
+TEST_F(Compile, BudgetAndProfileShowInTheCode) {
+  const std::string program = folder_.write("maths.vyre", R"(program maths {
+  workgroup 64;
+  inout x : f32[];
+  x[gid.x] = recip(x[gid.x]) + exp(x[gid.x]);
+}
+)");
+  const auto code = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"compile", program, "--device", "cpu", "--emit", "llvm"});
+    return run_vyre(more);
+  };
+  const Outcome strict = code({});
+  if (strict.exit_code == 4) GTEST_SKIP() << "unavailable: " << strict.err;
+  ASSERT_EQ(strict.exit_code, 0) << strict.err;
+  const Outcome budget = code({"--ulp-budget", "4"});
+  EXPECT_EQ(budget.exit_code, 0) << budget.err;
+  EXPECT_NE(budget.out, strict.out);
+  EXPECT_EQ(code({"--ulp-budget", "0"}).out, strict.out);
+  EXPECT_NE(code({"--profile", "latency"}).out, strict.out);
+  EXPECT_EQ(code({"--profile", "throughput"}).out, strict.out);
+  EXPECT_EQ(code({"--profile", "fast"}).exit_code, 2);
+  EXPECT_EQ(code({"--ulp-budget", "-1"}).exit_code, 2);
+
+  const auto planned = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"cache", "why", program, "--device", "cpu", "--dir",
+                               folder_.path("cache"), "--json"});
+    return run_vyre(more).json()["options"];
+  };
+  EXPECT_EQ(planned({})["ulp_budget"], "0");
+  EXPECT_NE(planned({"--ulp-budget", "4"})["ulp_budget"], "0");
+  EXPECT_EQ(planned({"--profile", "latency"})["profile"], "latency");
+}
+
 TEST_F(Compile, Refusals) {
   const Outcome missing = compile({"--device", "nothing", "--emit", "llvm"});
   EXPECT_EQ(missing.exit_code, 4);
