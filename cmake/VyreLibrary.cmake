@@ -92,12 +92,12 @@ function(vyre_compile_program)
   endforeach()
 endfunction()
 
-# vyre_install(): headers, library, CMake package, pkg-config file, licence. The program installs
+# vyre_install(): headers, libraries, CMake package, pkg-config files, licence. The program installs
 # itself in src/cli.
 function(vyre_install)
-  install(TARGETS vyre_library EXPORT vyre-targets)
+  install(TARGETS vyre_library vyre_c EXPORT vyre-targets)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/vyre" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inl")
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inl" PATTERN "*.h")
   install(FILES "${VYRE_GENERATED_DIR}/vyre/base/version.hpp"
           DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vyre/base")
   install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md"
@@ -139,5 +139,6 @@ function(vyre_install)
   # Relative to the file itself, so that the installed tree may be moved.
   file(RELATIVE_PATH VYRE_PC_PREFIX "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
   configure_file("${PROJECT_SOURCE_DIR}/cmake/vyre.pc.in" "${made}/vyre.pc" @ONLY)
-  install(FILES "${made}/vyre.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/vyre-c.pc.in" "${made}/vyre-c.pc" @ONLY)
+  install(FILES "${made}/vyre.pc" "${made}/vyre-c.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endfunction()

@@ -10,8 +10,6 @@
 namespace vyre::cli {
 namespace {
 
-using device::Description;
-
 // "  can  a, b, c" with what is too long for a line below it.
 std::string paragraph(std::string_view head, const std::vector<std::string>& words) {
   constexpr size_t kColumns = 96;
@@ -29,29 +27,7 @@ std::string paragraph(std::string_view head, const std::vector<std::string>& wor
   return text + line + "\n";
 }
 
-Json value_of(const std::string& text) {
-  if (text == "true" || text == "false") return text == "true";
-  if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos)
-    return std::stoull(text);
-  return text;
-}
-
-Json object_of(const Description& description) {
-  Json object = Json::object();
-  for (const auto& [name, value] : description) object[std::string(name)] = value_of(value);
-  return object;
-}
-
 }  // namespace
-
-std::vector<SeenDevice> see_devices(const device::Registry& registry, std::string_view id) {
-  std::vector<SeenDevice> devices;
-  for (const device::BackendDescriptor& row : registry.registered_backends())
-    for (device::DeviceFacts& facts : row.enumerate())
-      if (id.empty() || id == row.id || id == facts.id)
-        devices.push_back({.row = &row, .facts = std::move(facts)});
-  return devices;
-}
 
 std::expected<device::DeviceFacts, Failure> usable_device(const std::string& id,
                                                           std::string_view or_else) {
@@ -93,27 +69,6 @@ std::string devices_text(const std::vector<SeenDevice>& devices) {
             paragraph("built", built);
   }
   return text;
-}
-
-Json devices_json(const std::vector<SeenDevice>& devices) {
-  Json list = Json::array();
-  for (const auto& [row, facts] : devices) {
-    Json one;
-    one["id"] = facts.id;
-    one["backend"] = row->id;
-    one["kind"] = name_of(row->kind);
-    one["name"] = facts.profile.name.empty() ? Json() : Json(facts.profile.name);
-    one["usable"] = facts.unusable.empty();
-    one["reason"] = facts.unusable.empty() ? Json() : Json(facts.unusable);
-    one["rank"] = row->rank;
-    one["dispatches"] = row->dispatches;
-    one["features"] = row->features;
-    one["score"] = score(facts.capabilities, facts.profile);
-    one["capabilities"] = object_of(describe(facts.capabilities));
-    one["profile"] = object_of(describe(facts.profile));
-    list.push_back(std::move(one));
-  }
-  return list;
 }
 
 int run_devices(App& app, const DevicesOptions& options) {

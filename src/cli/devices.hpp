@@ -28,5 +28,7 @@ std::expected<device::DeviceFacts, Failure> usable_device(const std::string& id,
 
 std::string devices_text(const std::vector<SeenDevice>& devices);
 Json devices_json(const std::vector<SeenDevice>& devices);
+// Fields under their names; numbers and booleans as such.
+Json json_of(const device::Description& description);
 
 }  // namespace vyre::cli

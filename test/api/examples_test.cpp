@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs every program of examples/cpp and holds what it prints against the lines after `// Prints:`
-// in its source. There `...` stands for any text, and alone on a line for any lines.
+// Runs every program of examples/cpp and examples/c and holds what it prints against the lines
+// after `// Prints:` in its source. There `...` stands for any text, and alone on a line for any
+// lines.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -30,10 +31,20 @@ std::vector<std::string> source_lines(const fs::path& path) {
   return lines_of(file);
 }
 
+bool is_cpp(const fs::path& source) {
+  return source.extension() == ".cpp";
+}
+// "hello" of examples/cpp/hello.cpp, "c_hello" of examples/c/hello.c
+std::string name_of(const fs::path& source) {
+  return (is_cpp(source) ? "" : "c_") + source.stem().string();
+}
+
 std::vector<fs::path> examples() {
   std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(fs::path(VYRE_SOURCE_DIR) / "examples/cpp"))
-    if (entry.path().extension() == ".cpp") paths.push_back(entry.path());
+  for (const char* folder : {"cpp", "c"})
+    for (const auto& entry :
+         fs::directory_iterator(fs::path(VYRE_SOURCE_DIR) / "examples" / folder))
+      if (is_cpp(entry.path()) || entry.path().extension() == ".c") paths.push_back(entry.path());
   std::ranges::sort(paths);
   return paths;
 }
@@ -95,7 +106,7 @@ TEST(Examples, LinesWithGaps) {
 }
 
 TEST(Examples, ThereAreSome) {
-  EXPECT_GE(examples().size(), 8U);
+  EXPECT_GE(examples().size(), 13U);
 }
 
 TEST(Examples, AreShort) {
@@ -108,14 +119,15 @@ class Example : public testing::TestWithParam<fs::path> {};
 TEST_P(Example, PrintsWhatItSays) {
   const std::vector<std::string> expected = expected_lines(source_lines(GetParam()));
   ASSERT_FALSE(expected.empty()) << "say after `// Prints:` what it prints";
-  const Ran ran = run(fs::path(VYRE_EXAMPLES_DIR) / ("example_" + GetParam().stem().string()));
+  const fs::path folder = is_cpp(GetParam()) ? VYRE_EXAMPLES_DIR : VYRE_C_EXAMPLES_DIR;
+  const Ran ran = run(folder / ("example_" + name_of(GetParam())));
   EXPECT_EQ(ran.status, 0) << ran.text;
   std::istringstream text(ran.text);
   EXPECT_TRUE(matches(lines_of(text), expected)) << "it prints:\n" << ran.text;
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpp, Example, testing::ValuesIn(examples()),
-                         [](const auto& info) { return info.param.stem().string(); });
+                         [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace vyre::test

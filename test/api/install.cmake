@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DBUILD=... -DCONSUMER=... -DWORK=... -DCXX=... -DGENERATOR=... -DVERSION=...
+# cmake -DBUILD=... -DCONSUMER=... -DWORK=... -DCXX=... -DCC=... -DGENERATOR=... -DVERSION=...
 #       -DPKG_CONFIG=... -DLIBDIR=... -DLLVM_INSIDE=ON|OFF -DNM=... -DREADELF=... -P install.cmake
 # Installs a build into a prefix of its own, moves it, and builds and runs the consumer against it:
 # with find_package, then with pkg-config. Nothing of the source tree may be needed.
@@ -27,6 +27,7 @@ file(RENAME "${WORK}/first" "${WORK}/moved")
 set(prefix "${WORK}/moved")
 
 foreach(file IN ITEMS bin/vyre bin/vyre-compile include/vyre/vyre.hpp include/vyre/base/version.hpp
+        include/vyre/vyre.h ${LIBDIR}/libvyre_c.so.1 ${LIBDIR}/pkgconfig/vyre-c.pc
         ${LIBDIR}/pkgconfig/vyre.pc share/doc/vyre/LICENSE
         ${LIBDIR}/cmake/vyre/vyre-config.cmake ${LIBDIR}/cmake/vyre/vyre-config-version.cmake)
   if(NOT EXISTS "${prefix}/${file}")
@@ -78,5 +79,18 @@ run("the compiler" "${CXX}" -std=c++23 "${CONSUMER}/main.cpp" -o "${WORK}/consum
 set(ENV{LD_LIBRARY_PATH} "${prefix}/${LIBDIR}")
 run("the consumer" "${WORK}/consumer")
 expect("the consumer made with pkg-config" "${out}" "${wanted}")
+
+# The C interface, with find_package and with pkg-config.
+run("the configuration of the consumer in C" "${CMAKE_COMMAND}" -S "${CONSUMER}/../../../examples/c"
+    -B "${WORK}/build-c" -G "${GENERATOR}" "-DCMAKE_C_COMPILER=${CC}" "-DCMAKE_PREFIX_PATH=${prefix}")
+run("the build of the examples in C" "${CMAKE_COMMAND}" --build "${WORK}/build-c")
+run("an example in C" "${WORK}/build-c/example_c_hello")
+expect("the example in C made with find_package" "${out}" "6 9 12 15")
+run("pkg-config" "${PKG_CONFIG}" --cflags --libs vyre-c)
+separate_arguments(flags UNIX_COMMAND "${out}")
+run("the compiler of C" "${CC}" -std=c11 "${CONSUMER}/../../../examples/c/hello.c"
+    -o "${WORK}/consumer-c" ${flags})
+run("an example in C" "${WORK}/consumer-c")
+expect("the example in C made with pkg-config" "${out}" "6 9 12 15")
 
 file(REMOVE_RECURSE "${WORK}")
