@@ -174,6 +174,8 @@ class Access {
         async(id, *copy);
       } else if (const auto* c = std::get_if<Collective>(&st)) {
         collective(id, *c);
+      } else if (const auto* x = std::get_if<Swap>(&st)) {
+        swap(id, *x);
       }
       for_each_block(st, [&](Block inner) { block(inner); });
     }
@@ -242,6 +244,35 @@ class Access {
     } else {
       member(st.src, true, true);
     }
+  }
+
+  void swap(StmtId id, const Swap& st) {
+    for (const Memory m : {st.a, st.b}) {
+      const BufferId buffer = actual(m);
+      if (!is_buffer(m)) {
+        complain(Code::BadSwap, id, m,
+                 fmt::format("`{}` is not a buffer, so its contents cannot be exchanged",
+                             name_of(p_, m)),
+                 "swap inout, out or persistent buffers");
+        return;
+      }
+      if (!buffer.valid()) return;  // a parameter of a function without calls
+      const BufferKind kind = p_[buffer].kind;
+      if (!readable(kind) || !writable(kind) || kind == BufferKind::Shared) {
+        complain(Code::BadSwap, id, m,
+                 fmt::format("`{}` is `{}`, so its contents cannot be exchanged", p_[buffer].name,
+                             name_of(kind)),
+                 "swap inout, out or persistent buffers");
+        return;
+      }
+    }
+    const BufferId a = actual(st.a);
+    const BufferId b = actual(st.b);
+    if (a == b)
+      complain(Code::BadSwap, id, st.a, fmt::format("`{}` is swapped with itself", p_[a].name),
+               "swap two buffers");
+    else
+      s_.facts.swaps.push_back({a, b, id});
   }
 
   State& s_;

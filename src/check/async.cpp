@@ -97,6 +97,8 @@ class Async {
       between(id, "a `resume`");
     else if (std::holds_alternative<Collective>(st))
       between(id, "a collective");
+    else if (std::holds_alternative<Swap>(st))
+      between(id, "a `swap`");
     else if (std::holds_alternative<Return>(st))
       between(id, "a `return`");
     else if (std::holds_alternative<Trap>(st))

@@ -203,11 +203,15 @@ class Marks {
         [&](const AsyncCopy& s) {
           if (open(s.src)) mark(s.dst);
         },
-        [&](const Collective& s) { visit_collective(s); }, [](const DeclareArray&) {},
-        [](const Eval&) {}, [](const If&) {}, [](const While&) {}, [](const Break&) {},
-        [](const Continue&) {}, [](const Return&) {}, [](const Nested&) {}, [](const Region&) {},
-        [](const Barrier&) {}, [](const Fixpoint&) {}, [](const Wait&) {}, [](const Trap&) {},
-        [](const Resume&) {});
+        [&](const Collective& s) { visit_collective(s); },
+        [&](const Swap& s) {
+          if (open(s.a)) mark(s.b);
+          if (open(s.b)) mark(s.a);
+        },
+        [](const DeclareArray&) {}, [](const Eval&) {}, [](const If&) {}, [](const While&) {},
+        [](const Break&) {}, [](const Continue&) {}, [](const Return&) {}, [](const Nested&) {},
+        [](const Region&) {}, [](const Barrier&) {}, [](const Fixpoint&) {}, [](const Wait&) {},
+        [](const Trap&) {}, [](const Resume&) {});
   }
 
   bool returns_open(Block body) {

@@ -79,6 +79,7 @@ class Resolver {
                                           kMaxElements));
       launch_.counts[i] = count;
     }
+    VYRE_TRY(compare_swapped());
     VYRE_TRY(set_workgroup());
     VYRE_TRY(set_grid());
     return std::move(launch_);
@@ -103,6 +104,21 @@ class Resolver {
       if (facts.constant_count) launch_.counts[i] = *facts.constant_count;
       if (!facts.input_slot) continue;
       VYRE_TRY(take(BufferId{static_cast<uint32_t>(i)}, request_.inputs[*facts.input_slot]));
+    }
+    return {};
+  }
+
+  // Also of swaps that no lane will come to: which ones do is known to the lanes only.
+  Done compare_swapped() {
+    for (const SwapFact& swap : c_.swaps) {
+      const uint64_t a = launch_.counts[swap.a.index()];
+      const uint64_t b = launch_.counts[swap.b.index()];
+      if (a == b) continue;
+      return std::unexpected(
+          failure(ErrorCode::InvalidArgument, p_.position_of(swap.at),
+                  fmt::format("`swap` exchanges `{}` ({}) with `{}` ({})", p_[swap.a].name,
+                              plural(a, "element"), p_[swap.b].name, plural(b, "element")),
+                  "give both buffers the same number of elements"));
     }
     return {};
   }

@@ -174,7 +174,13 @@ class Walk {
           if (x.scope == Scope::Grid) settle();
         },
         [&](const Fixpoint& x) { fixpoint(x); }, [&](const AsyncCopy& x) { read(x.src); },
-        [](const Wait&) {}, [](const Trap&) {}, [](const Resume&) {}, [](const Collective&) {});
+        [](const Wait&) {}, [](const Trap&) {}, [](const Resume&) {}, [](const Collective&) {},
+        [&](const Swap& x) {
+          // Contents that are not all stored by now are seen under the other name.
+          settle();
+          read(x.a);
+          read(x.b);
+        });
   }
 
   void leave() {

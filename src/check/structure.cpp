@@ -148,6 +148,10 @@ class Structure {
       memory(x->src);
       if (x->dst.valid()) memory(x->dst);
     }
+    if (const auto* x = std::get_if<Swap>(&st)) {
+      memory(x->a);
+      memory(x->b);
+    }
     if (!ok_) return;
     for_each_operand(p_, st, [&](ExprId child) { expr(child); });
     for_each_block(st, [&](Block b) { block(b); });

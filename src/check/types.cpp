@@ -50,7 +50,8 @@ class StatementTypes {
         [&](const Fixpoint& st) { fixpoint(st); }, [&](const AsyncCopy& st) { copy(id, st); },
         [](const Wait&) {},
         [&](const Trap& st) { typer_.require(st.value, Type::U32, "the value of a trap"); },
-        [](const Resume&) {}, [&](const Collective& st) { collective(id, st); });
+        [](const Resume&) {}, [&](const Collective& st) { collective(id, st); },
+        [&](const Swap& st) { swap(id, st); });
   }
 
   void let(const Let& st) {
@@ -250,6 +251,18 @@ class StatementTypes {
                 fmt::format("`{}` has {} elements and `{}` has {}", name_of(p_, st.src),
                             name_of(type), name_of(p_, st.dst), name_of(element_type(p_, st.dst))),
                 "use buffers of one element type");
+  }
+
+  void swap(StmtId id, const Swap& st) {
+    if (std::ranges::any_of(p_.fns, [](const Fn& fn) { return fn.name == "swap"; }))
+      s_.report(Code::BadSwap, id, "a function of the program is called `swap`, too",
+                "give the function another name");
+    if (element_type(p_, st.a) != element_type(p_, st.b))
+      s_.report(Code::BadSwap, id,
+                fmt::format("`{}` has {} elements and `{}` has {}, so they cannot be exchanged",
+                            name_of(p_, st.a), name_of(element_type(p_, st.a)), name_of(p_, st.b),
+                            name_of(element_type(p_, st.b))),
+                "swap buffers of one element type");
   }
 
   State& s_;

@@ -429,6 +429,10 @@ class Uniformity {
           need(Code::FlowNotUniform, Level::Grid, flow_,
                fmt::format("`{}`", vyre::ir::name_of(st.op)), id);
           return Exits{};
+        },
+        [&](const Swap&) {
+          need(Code::FlowNotUniform, Level::Grid, flow_, "`swap`", id);
+          return Exits{};
         });
   }
 

@@ -118,7 +118,8 @@ std::optional<uint64_t> writer_of(const check::CheckedProgram& checked, BufferId
       if (store->memory != Memory::of(buffer)) continue;
       if (!is_gid(store->index)) return std::nullopt;
       known = true;
-    } else if (std::holds_alternative<AsyncCopy>(s) || std::holds_alternative<Collective>(s)) {
+    } else if (std::holds_alternative<AsyncCopy>(s) || std::holds_alternative<Collective>(s) ||
+               std::holds_alternative<Swap>(s)) {
       return std::nullopt;
     }
   }

@@ -91,7 +91,8 @@ class DotWriter {
       case Kind::Barrier:
       case Kind::Resume:
       case Kind::Collective:
-      case Kind::Copy: {
+      case Kind::Copy:
+      case Kind::Swap: {
         const std::string name =
             node(fmt::format("style=dashed, label={}", dot_string(s.label)), depth);
         return {name, name};

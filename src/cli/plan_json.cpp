@@ -36,6 +36,7 @@ std::string_view name_of(PlanView::Step::Kind kind) {
     case Kind::Resume: return "resume";
     case Kind::Collective: return "collective";
     case Kind::Copy: return "copy";
+    case Kind::Swap: return "swap";
   }
   return "?";
 }
@@ -56,7 +57,8 @@ Json json_of(const PlanView::Step& step) {
   if (step.segment) json["segment"] = *step.segment;
   if (step.row) json[step.kind == Kind::Resume ? "resume" : "fixpoint"] = *step.row;
   if (step.word) json["frame_word"] = *step.word;
-  if (step.kind == Kind::Fixpoint || step.kind == Kind::Resume || step.kind == Kind::Collective)
+  if (step.kind == Kind::Fixpoint || step.kind == Kind::Resume || step.kind == Kind::Collective ||
+      step.kind == Kind::Swap)
     put_place(json, step.at);
   for (const PlanView::Group& group : step.groups)
     json[step.kind == Kind::Fixpoint ? "body" : group.label] =

@@ -109,7 +109,8 @@ class Layouter {
       case Kind::Barrier:
       case Kind::Resume:
       case Kind::Collective:
-      case Kind::Copy: break;
+      case Kind::Copy:
+      case Kind::Swap: break;
       case Kind::Branch:
       case Kind::Loop:
       case Kind::Fixpoint: return frame(step);
@@ -157,6 +158,7 @@ class Layouter {
       case PlanView::Step::Kind::Resume:
       case PlanView::Step::Kind::Collective:
       case PlanView::Step::Kind::Copy:
+      case PlanView::Step::Kind::Swap:
         add_title(box, step.again);
         add_steps(step.groups[0].steps, box);
         break;

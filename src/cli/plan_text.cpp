@@ -124,7 +124,8 @@ class TextWriter {
         case Kind::Barrier:
         case Kind::Resume:
         case Kind::Collective:
-        case Kind::Copy: line(depth, step.label); break;
+        case Kind::Copy:
+        case Kind::Swap: line(depth, step.label); break;
         case Kind::Branch:
           group(step.groups[0], step.label, depth);
           if (!step.groups[1].steps.empty()) group(step.groups[1], "else", depth);

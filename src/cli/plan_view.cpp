@@ -250,6 +250,11 @@ class Viewer {
         [&](const plan::CopyStep& x) {
           out.kind = Kind::Copy;
           out.label = fmt::format("copy {} to {}", name(x.src), name(x.dst));
+        },
+        [&](const plan::SwapStep& x) {
+          out.kind = Kind::Swap;
+          out.at = place_of(x.at);
+          out.label = with_place(fmt::format("swap({}, {})", name(x.a), name(x.b)), out.at);
         });
     return out;
   }

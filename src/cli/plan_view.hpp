@@ -62,7 +62,17 @@ struct PlanView {
     std::vector<Step> steps;
   };
   struct Step {
-    enum class Kind : uint8_t { Launch, Barrier, Branch, Loop, Fixpoint, Resume, Collective, Copy };
+    enum class Kind : uint8_t {
+      Launch,
+      Barrier,
+      Branch,
+      Loop,
+      Fixpoint,
+      Resume,
+      Collective,
+      Copy,
+      Swap
+    };
     Kind kind = Kind::Launch;
     std::string label;
     std::string again;                // what decides whether a loop or fixpoint goes on

@@ -100,6 +100,11 @@ Stmt Decoder::stmt_node(uint32_t depth) {
     }
     case StmtCode::Resume: return Resume{trap_tag_in(in_)};
     case StmtCode::Collective: return collective();
+    case StmtCode::Swap: {
+      needs(2);
+      const Memory first = memory();
+      return Swap{first, memory()};
+    }
   }
   in_.unknown_tag(start, code, "a statement");
   return Break{};

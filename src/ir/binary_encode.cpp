@@ -396,7 +396,8 @@ class Encoder {
           tag(StmtCode::Resume);
           varint(s.tag);
         },
-        [&](const Collective& s) { collective_fields(s); });
+        [&](const Collective& s) { collective_fields(s); },
+        [&](const Swap& s) { swap_fields(s); });
   }
 
   void tag_and_expr(StmtCode id, ExprId value) {
@@ -424,6 +425,13 @@ class Encoder {
     expr(s.last);
     if (s.step.valid()) expr(s.step);
     declare(s.variable);
+  }
+
+  void swap_fields(const Swap& s) {
+    needs(2);
+    tag(StmtCode::Swap);
+    memory(s.a);
+    memory(s.b);
   }
 
   void collective_fields(const Collective& s) {

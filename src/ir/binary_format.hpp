@@ -64,6 +64,7 @@ enum class StmtCode : uint8_t {
   Trap = 19,
   Resume = 20,
   Collective = 21,
+  Swap = 22,  // version 2
 };
 
 enum class ParamCode : uint8_t { Value = 1, Buffer = 2 };

@@ -304,4 +304,15 @@ void reduce_scatter(const MemoryRef& src, const MemoryRef& dst, ir::ReduceOp op,
              where);
 }
 
+void swap(const MemoryRef& a, const MemoryRef& b, Where where) {
+  Core* core = Core::current("swap", where);
+  if (core == nullptr) return;
+  const ir::Memory first = core->use(a, where);
+  const ir::Memory second = core->use(b, where);
+  if (first.valid() && second.valid())
+    core->emit(ir::Swap{first, second}, where);
+  else
+    core->dropped();
+}
+
 }  // namespace vyre::build

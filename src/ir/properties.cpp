@@ -158,6 +158,10 @@ void visit_stmt_memories(AnyProgram& program, Node& stmt, Visit&& visit) {
       [&](As<Node, Collective>& s) {
         visit(s.src, access_of_source(s.op), ExprId{}, false);
         if (s.dst.valid()) visit(s.dst, Access::Write, ExprId{}, false);
+      },
+      [&](As<Node, Swap>& s) {
+        visit(s.a, Access::Update, ExprId{}, false);
+        visit(s.b, Access::Update, ExprId{}, false);
       });
 }
 
@@ -185,7 +189,8 @@ void visit_stmt_locals(Node& stmt, Visit&& visit) {
       [](As<Node, Break>&) {}, [](As<Node, Continue>&) {}, [](As<Node, Return>&) {},
       [](As<Node, Nested>&) {}, [](As<Node, Region>&) {}, [](As<Node, Barrier>&) {},
       [](As<Node, Fixpoint>&) {}, [](As<Node, AsyncCopy>&) {}, [](As<Node, Wait>&) {},
-      [](As<Node, Trap>&) {}, [](As<Node, Resume>&) {}, [](As<Node, Collective>&) {});
+      [](As<Node, Trap>&) {}, [](As<Node, Resume>&) {}, [](As<Node, Collective>&) {},
+      [](As<Node, Swap>&) {});
 }
 
 }  // namespace

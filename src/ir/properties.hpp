@@ -228,6 +228,7 @@ struct StmtRows {
   Row operator()(const Trap&) const { return jump(Exit::Trap); }
   Row operator()(const Resume&) const { return convergent(Scope::Grid, false); }
   Row operator()(const Collective&) const { return convergent(Scope::Grid, true); }
+  Row operator()(const Swap&) const { return convergent(Scope::Grid, true); }
 
  private:
   static Row loop() {

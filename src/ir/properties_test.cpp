@@ -116,6 +116,7 @@ constexpr std::array<StmtExpectation, std::variant_size_v<Stmt>> kStmts = {{
     {"Trap", Exit::Trap, {}, false, false, true, true, true},
     {"Resume", kStay, Scope::Grid, false, false, true, false, false},
     {"Collective", kStay, Scope::Grid, false, true, true, false, false},
+    {"Swap", kStay, Scope::Grid, false, true, true, false, false},
 }};
 
 TEST(Properties, EveryKindOfStatement) {

@@ -64,7 +64,8 @@ void for_each_operand(const Program&, const Stmt& stmt, FunctionRef<void(const E
       [&](const Collective& s) {
         if (s.root.valid()) visit(s.root);
         if (s.group.valid()) visit(s.group);
-      });
+      },
+      [](const Swap&) {});
 }
 
 void for_each_block(const Stmt& stmt, FunctionRef<void(const Block&)> visit) {
@@ -79,7 +80,8 @@ void for_each_block(const Stmt& stmt, FunctionRef<void(const Block&)> visit) {
       [](const Break&) {}, [](const Continue&) {}, [](const Return&) {},
       [&](const Nested& s) { visit(s.body); }, [&](const Region& s) { visit(s.body); },
       [](const Barrier&) {}, [&](const Fixpoint& s) { visit(s.body); }, [](const AsyncCopy&) {},
-      [](const Wait&) {}, [](const Trap&) {}, [](const Resume&) {}, [](const Collective&) {});
+      [](const Wait&) {}, [](const Trap&) {}, [](const Resume&) {}, [](const Collective&) {},
+      [](const Swap&) {});
 }
 
 }  // namespace vyre::ir

@@ -48,6 +48,7 @@ enum class Op : uint8_t {
   FixpointPass,   // b = row; back to target unless it is done
   Resume,         // tag b
   Collective,     // a = row of Code::collectives
+  Swap,           // a, b = memory rows
 };
 
 inline constexpr uint32_t kNoTarget = ~uint32_t{0};

@@ -154,6 +154,14 @@ class Compiler : private Emitter {
           if (depth_ == 0 && !in_fn_) code_.unconditional_collectives.push_back(here());
           emit(Op::Collective).a = static_cast<uint32_t>(code_.collectives.size());
           code_.collectives.push_back(info);
+        },
+        [&](const Swap& s) {
+          step();
+          const MemoryRow first = row_of(s.a);
+          const MemoryRow second = row_of(s.b);
+          Instr& i = emit(Op::Swap);
+          i.a = first;
+          i.b = second;
         });
     stmt_ = outer;
   }

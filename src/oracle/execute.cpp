@@ -300,6 +300,7 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
       case Op::FixpointPass:
       case Op::Resume:
       case Op::Collective:
+      case Op::Swap:
       case Op::Barrier:
       case Op::Subgroup:
       case Op::Wait: suspend(group, index, pc, frame); return false;

@@ -157,6 +157,12 @@ Result<void> Machine::complete_grid() {
       release_grid(*pc + 1);
       return {};
     }
+    case Op::Swap:
+      // Contents move, names and lengths stay; the phase has ended, so no access is in between.
+      std::ranges::swap_ranges(buffers_[resolve(instr.a, frame)],
+                               buffers_[resolve(instr.b, frame)]);
+      release_grid(*pc + 1);
+      return {};
     default: break;
   }
   VYRE_CHECK(!"lanes of the grid wait at something that is no meeting point of the grid");

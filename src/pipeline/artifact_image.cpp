@@ -258,7 +258,11 @@ void visit(A& a, plan::Step& step, uint32_t depth) {
         a.flag(x.unconditional);
       },
       // The driver executes plans of the grid, which have no copies of workgroups.
-      [&](plan::CopyStep&) { a.fail(); });
+      [&](plan::CopyStep&) { a.fail(); },
+      [&](plan::SwapStep& x) {
+        visit(a, x.a);
+        visit(a, x.b);
+      });
 }
 
 template <class A>

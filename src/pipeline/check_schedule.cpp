@@ -115,7 +115,8 @@ class ScheduleCheck {
         [&](const plan::CollectiveStep& x) {
           return is_source(x.src) && (!x.dst.valid() || is_source(x.dst));
         },
-        [](const plan::CopyStep&) { return false; });
+        [](const plan::CopyStep&) { return false; },
+        [&](const plan::SwapStep& x) { return is_source(x.a) && is_source(x.b) && x.a != x.b; });
   }
 
   const Schedule& s_;

@@ -26,7 +26,7 @@ void collect(const plan::Steps& steps, std::vector<const plan::CollectiveStep*>&
         },
         [&](const plan::FixpointStep& x) { collect(x.body, found); },
         [](const plan::ResumeStep&) {}, [&](const plan::CollectiveStep& x) { found.push_back(&x); },
-        [](const plan::CopyStep&) {});
+        [](const plan::CopyStep&) {}, [](const plan::SwapStep&) {});
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class Analysis {
           },
           [&](const FixpointNode& x) { walk_order(x.body, order); },
           [&](const ResumeNode& x) { resume_order_[x.tag] = order++; },
-          [](const CollectiveNode&) {}, [](const CopyNode&) {});
+          [](const CollectiveNode&) {}, [](const CopyNode&) {}, [](const SwapNode&) {});
   }
 
   [[nodiscard]] bool matched(uint16_t tag) const { return resume_order_.contains(tag); }
@@ -114,7 +114,7 @@ class Analysis {
           all(x.body);
         },
         [&](const FixpointNode& x) { all(x.body); }, [](const ResumeNode&) {},
-        [](const CollectiveNode&) {}, [](const CopyNode&) {});
+        [](const CollectiveNode&) {}, [](const CopyNode&) {}, [](const SwapNode&) {});
   }
 
   void find_open(const Nodes& nodes) {
@@ -137,7 +137,7 @@ class Analysis {
               for_each_segment(nodes[f],
                                [&](uint32_t raw) { tree_.segments[raw].open.insert(x.tag); });
           },
-          [](const CollectiveNode&) {}, [](const CopyNode&) {});
+          [](const CollectiveNode&) {}, [](const CopyNode&) {}, [](const SwapNode&) {});
     }
   }
 
@@ -161,7 +161,7 @@ class Analysis {
             if (!x.most) tree_.words.insert(x.word.value);
             find_words(x.body);
           },
-          [](const ResumeNode&) {}, [](const CollectiveNode&) {},
+          [](const ResumeNode&) {}, [](const CollectiveNode&) {}, [](const SwapNode&) {},
           [&](const CopyNode& x) {
             for (const LocalId l : {x.dst, x.src, x.count}) tree_.words.insert(l.value);
           });
@@ -224,7 +224,7 @@ class Analysis {
             live = heads_[x.id];
           },
           [&](const ResumeNode& x) { grew_ |= tree_.live_at_resume.at(x.tag).unite(live); },
-          [](const CollectiveNode&) {},
+          [](const CollectiveNode&) {}, [](const SwapNode&) {},
           [&](const CopyNode& x) {
             const auto& copy = std::get<AsyncCopy>(d_.p[x.stmt]);
             for (const LocalId l : {x.dst, x.src, x.count}) live.insert(l.value);
@@ -321,7 +321,7 @@ class Analysis {
           if (matched(x.tag)) live.unite(tree_.park.try_emplace(id.value, empty_).first->second);
           use(x.value, live);
         },
-        [](const Resume&) {}, [](const Collective&) {});
+        [](const Resume&) {}, [](const Collective&) {}, [](const Swap&) {});
     return live;
   }
 
@@ -391,7 +391,7 @@ class Analysis {
           },
           [&](const LoopNode& x) { grew |= maybe_written_in_loop(x.condition, &x.body, maybe); },
           [&](const FixpointNode& x) { grew |= maybe_written_in_loop(x.body, nullptr, maybe); },
-          [](const ResumeNode&) {}, [](const CollectiveNode&) {},
+          [](const ResumeNode&) {}, [](const CollectiveNode&) {}, [](const SwapNode&) {},
           [&](const CopyNode& x) {
             const auto& copy = std::get<AsyncCopy>(d_.p[x.stmt]);
             if (d_.is_shared(copy.dst)) maybe.insert(shared_number(copy.dst));
@@ -433,7 +433,7 @@ class Analysis {
             mark_ended(x.body, ended);
           },
           [&](const FixpointNode& x) { mark_ended(x.body, ended); }, [](const ResumeNode&) {},
-          [](const CollectiveNode&) {}, [](const CopyNode&) {});
+          [](const CollectiveNode&) {}, [](const CopyNode&) {}, [](const SwapNode&) {});
     }
   }
   [[nodiscard]] bool ends_inside(const RawSegment& raw) const {

@@ -96,7 +96,8 @@ class FixpointLaunches {
             walk(x.body);
             around_.pop_back();
           },
-          [](const ResumeStep&) {}, [](const CollectiveStep&) {}, [](const CopyStep&) {});
+          [](const ResumeStep&) {}, [](const CollectiveStep&) {}, [](const CopyStep&) {},
+          [](const SwapStep&) {});
   }
   void launch(uint32_t segment) {
     ++launches_[segment];

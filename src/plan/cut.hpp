@@ -97,9 +97,12 @@ struct CopyNode {
   ir::StmtId stmt;
   ir::LocalId dst, src, count;
 };
+struct SwapNode {
+  ir::StmtId stmt;
+};
 struct Node {
   std::variant<SegmentNode, BranchNode, LoopNode, FixpointNode, ResumeNode, CollectiveNode,
-               CopyNode>
+               CopyNode, SwapNode>
       node;
 };
 

@@ -131,6 +131,11 @@ class TreePrinter {
           [&](const CollectiveNode&) { line(depth, "collective"); },
           [&](const CopyNode& x) {
             line(depth, fmt::format("copy {} {} {}", name(x.dst), name(x.src), name(x.count)));
+          },
+          [&](const SwapNode& x) {
+            const auto& s = std::get<ir::Swap>(d_.p[x.stmt]);
+            line(depth,
+                 fmt::format("swap {} {}", d_.p[s.a.buffer()].name, d_.p[s.b.buffer()].name));
           });
   }
 
@@ -213,6 +218,9 @@ class PlanPrinter {
             line(depth, fmt::format("copy {} at word {} from {} at word {}, count word {}",
                                     source_[x.dst].name, x.dst_word, source_[x.src].name,
                                     x.src_word, x.count_word));
+          },
+          [&](const SwapStep& x) {
+            line(depth, fmt::format("swap {} {}", source_[x.a].name, source_[x.b].name));
           });
   }
 

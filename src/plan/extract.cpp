@@ -395,6 +395,10 @@ StmtId Extractor::stmt(StmtId id) {
         x.dst = memory(x.dst);
         if (x.root.valid()) x.root = expr(x.root);
         if (x.group.valid()) x.group = expr(x.group);
+      },
+      [&](Swap& x) {
+        x.a = memory(x.a);
+        x.b = memory(x.b);
       });
   const StmtId copy = c_.program.add(std::move(s), loc(d_.p.loc(id)));
   c_.flow_levels.resize(c_.program.stmts.size(), Level::Lane);

@@ -30,7 +30,7 @@ struct Writes {
   uint32_t stores = 0;
   bool store_in_loop = false;
   ExprId store_index;
-  bool others = false;  // async copies, collectives
+  bool others = false;  // async copies, collectives, swaps
 };
 
 class ModeFinder {
@@ -75,7 +75,7 @@ class ModeFinder {
       return snapshot("the handler of a resume inside may write it");
     Writes w;
     for (const StmtId item : d_.p.items(s.body)) collect(item, buffer, false, w);
-    if (w.others) return snapshot("a copy or collective inside writes it");
+    if (w.others) return snapshot("a copy, collective or swap inside writes it");
     if (w.stores == 0) {
       const bool one_kind = std::ranges::all_of(
           w.atomics, [&](AtomicOp op) { return is_monotone(op) && op == w.atomics.front(); });
@@ -114,6 +114,9 @@ class ModeFinder {
     if (const auto* copy = std::get_if<AsyncCopy>(&s)) w.others |= copy->dst == target;
     if (const auto* collective = std::get_if<Collective>(&s))
       w.others |= collective->dst == target || collective->src == target;
+    if (const auto* swap = std::get_if<Swap>(&s);
+        swap != nullptr && !mutated(Mutation::TrackDespiteSwap))
+      w.others |= swap->a == target || swap->b == target;
     const bool loop = std::holds_alternative<For>(s) || std::holds_alternative<While>(s) ||
                       std::holds_alternative<Fixpoint>(s);
     for_each_block(s, [&](Block b) {

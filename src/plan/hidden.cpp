@@ -64,7 +64,7 @@ class Declarer {
             l_.resumes[x.tag] = static_cast<uint32_t>(l_.plan.resumes.size());
             l_.plan.resumes.push_back({l_.d.source_tag(x.tag), l_.d.p.position_of(x.stmt)});
           },
-          [](const CollectiveNode&) {}, [](const CopyNode&) {});
+          [](const CollectiveNode&) {}, [](const CopyNode&) {}, [](const SwapNode&) {});
   }
 
   BufferId hide(Hidden::Kind kind, std::string name, Type element, Hidden::Extent extent,
@@ -209,6 +209,11 @@ class StepMaker {
             step.count_type = l_.d.type_of(x.count);
             step.at = l_.d.p.position_of(x.stmt);
             out.push_back({step});
+          },
+          [&](const SwapNode& x) {
+            const auto& s = std::get<Swap>(l_.d.p[x.stmt]);
+            if (!mutated(Mutation::SwapLeftOut))
+              out.push_back({SwapStep{s.a.buffer(), s.b.buffer(), l_.d.p.position_of(x.stmt)}});
           });
     return out;
   }

@@ -280,6 +280,9 @@ Lowering::Lowering(const check::CheckedProgram& checked, const PlanOptions& how,
       cuts{to == Phases ? Scope::Workgroup : Scope::Grid, stays_in_launch()},
       d(checked) {
   d.checked = options.checked;
+  // In the memory of the other buffer, what a buffer requires of its own does not hold.
+  for (const check::SwapFact& swap : checked.swaps)
+    for (const BufferId b : {swap.a, swap.b}) d.c.buffers[b.index()].align = 0;
   if (options.workgroup) {
     const check::Axes& size = *options.workgroup;
     d.c.workgroup = size;

@@ -14,12 +14,12 @@ namespace vyre::plan {
 #define VYRE_PLAN_MUTATIONS(X)                                                                    \
   /* fixpoints */                                                                                 \
   X(TrackDespiteResume) X(TrackStoreInLoop) X(TrackEveryWrite) X(TrackOutOfBounds)                \
-  X(TrackInnermostOnly)                                                                           \
+  X(TrackInnermostOnly) X(TrackDespiteSwap)                                                       \
   /* control flow */                                                                              \
   X(BreakWithoutSkip) X(ContinueSkipsStep) X(BoundEvaluatedAgain) X(ConditionAfterBreak)          \
   X(ConditionReadAgain) X(StepOverflows)                                                          \
   /* barriers and phases */                                                                       \
-  X(DropBarrier) X(PhaseAtEveryCut) X(NoEntryBarrier)                                             \
+  X(DropBarrier) X(PhaseAtEveryCut) X(NoEntryBarrier) X(SwapLeftOut) X(SwapEndsNoPhase)           \
   /* what is saved */                                                                             \
   X(DropSavedValue) X(DropArray) X(ReuseSlot) X(RecomputeLoads) X(RecomputeVariables)             \
   X(RecomputeWords) X(RecomputeFixpointResult) X(FrameInPlace) X(GroupFrameInPlace)               \

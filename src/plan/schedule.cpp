@@ -23,7 +23,8 @@ void drop_positions(Steps& steps) {
           drop_positions(x.body);
         },
         [](FixpointStep& x) { drop_positions(x.body); }, [](ResumeStep&) {},
-        [](CollectiveStep& x) { x.at = {}; }, [](CopyStep& x) { x.at = {}; });
+        [](CollectiveStep& x) { x.at = {}; }, [](CopyStep& x) { x.at = {}; },
+        [](SwapStep& x) { x.at = {}; });
 }
 
 }  // namespace

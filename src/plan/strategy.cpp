@@ -71,7 +71,8 @@ bool ends_launches(const Steps& steps) {
       return ends_launches(x->condition) || ends_launches(x->body);
     if (const auto* x = std::get_if<FixpointStep>(&step.node)) return ends_launches(x->body);
     return std::holds_alternative<ResumeStep>(step.node) ||
-           std::holds_alternative<CollectiveStep>(step.node);
+           std::holds_alternative<CollectiveStep>(step.node) ||
+           std::holds_alternative<SwapStep>(step.node);
   });
 }
 

@@ -29,7 +29,7 @@ void collect_segments(const Nodes& nodes, std::vector<uint32_t>& out) {
           collect_segments(x.body, out);
         },
         [&](const FixpointNode& x) { collect_segments(x.body, out); }, [](const ResumeNode&) {},
-        [](const CollectiveNode&) {}, [](const CopyNode&) {});
+        [](const CollectiveNode&) {}, [](const CopyNode&) {}, [](const SwapNode&) {});
 }
 
 std::string at(const Position& position) {
@@ -314,6 +314,9 @@ class StepChecker {
           [](const CollectiveStep&) {},
           [&](const CopyStep& x) {
             for (const uint32_t number : {x.dst_word, x.src_word, x.count_word}) word(number);
+          },
+          [&](const SwapStep& x) {
+            if (!x.a.valid() || !x.b.valid() || x.a == x.b) broken_ = "a step swaps no two buffers";
           });
   }
 

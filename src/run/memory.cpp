@@ -107,6 +107,11 @@ Layout make_layout(const plan::Schedule& plan, const check::CheckedProgram& sour
     if (repeated && is_written(buffers[i].kind))
       layout.snapshot_at[i] = place(layout.source_bytes[i]);
   }
+  uint64_t exchanged = 0;
+  for (const check::SwapFact& swap : source.swaps)
+    if (resident[swap.a.index()] || resident[swap.b.index()])
+      exchanged = std::max(exchanged, layout.source_bytes[swap.a.index()]);
+  if (exchanged != 0) layout.exchange_at = place(exchanged);
   layout.total = at;
   return layout;
 }
@@ -236,6 +241,26 @@ void Memory::reset() {
 void Memory::swap(Hidden::Kind kind) {
   for (uint32_t row = 0; row < half_.size(); ++row)
     if (setup_.plan->hidden[row].kind == kind) half_[row] = 1 - half_[row];
+}
+
+void Memory::swap_buffers(BufferId a, BufferId b) {
+  std::swap(places_[a.index()], places_[b.index()]);
+}
+
+void Memory::return_swapped() {
+  for (size_t i = 0; i < sources_; ++i) {
+    const Region& home = setup_.resident[i];
+    Region& now = places_[i].region;
+    if (setup_.layout->source_at[i] != Layout::kElsewhere || home.bytes == 0 || now == home)
+      continue;
+    size_t other = 0;
+    while (!(places_[other].region == home)) ++other;
+    const Region between{setup_.arena, setup_.layout->exchange_at, home.bytes};
+    recorder_->add(Copy{between, home});
+    recorder_->add(Copy{home, now});
+    recorder_->add(Copy{now, between});
+    std::swap(now, places_[other].region);
+  }
 }
 
 void Memory::carry(Hidden::Kind kind) {

@@ -29,8 +29,10 @@ struct Layout {
   std::vector<std::array<uint64_t, 2>> hidden_at;  // by row, both halves
   std::vector<uint64_t> hidden_bytes;
   uint64_t words_at = kElsewhere;  // if they are not needed
-  uint64_t zero_bytes = 0;         // from the start: what begins as zeros
-  uint64_t hidden_end = 0;         // from there: what is hidden and begins as anything
+  // For return_swapped(), if a buffer of the caller may be exchanged.
+  uint64_t exchange_at = kElsewhere;
+  uint64_t zero_bytes = 0;  // from the start: what begins as zeros
+  uint64_t hidden_end = 0;  // from there: what is hidden and begins as anything
   uint64_t total = 0;
   uint64_t alignment = kAlignment;  // of the arena: the largest @align of a buffer in it
 };
@@ -78,8 +80,11 @@ class Memory {
   [[nodiscard]] device::Region source(ir::BufferId buffer) const {
     return places_[buffer.index()].region;
   }
-  [[nodiscard]] uint32_t half(uint32_t row) const { return half_[row]; }
   void swap(plan::Hidden::Kind kind);
+  // From here on each of them is where the other one was.
+  void swap_buffers(ir::BufferId a, ir::BufferId b);
+  // Buffers of the caller are in the caller's memory again.
+  void return_swapped();
   // Instead of swap() where the halves keep their roles: what was written becomes what is read.
   void carry(plan::Hidden::Kind kind);
 
@@ -114,7 +119,6 @@ class Memory {
   void read_back(ir::BufferId buffer, uint64_t offset, std::span<std::byte> to);
 
   Result<void> flush() { return recorder_->flush(); }
-  [[nodiscard]] bool at_host() const { return setup_.at_host; }
 
  private:
   struct Place {

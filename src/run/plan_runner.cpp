@@ -35,6 +35,10 @@ bool needs_host(const Step& step) {
          std::holds_alternative<CollectiveStep>(step.node);
 }
 
+bool swaps(const Step& step) {
+  return std::holds_alternative<SwapStep>(step.node);
+}
+
 bool decides(const Step& step) {
   return std::holds_alternative<BranchStep>(step.node) ||
          std::holds_alternative<LoopStep>(step.node) ||
@@ -47,20 +51,33 @@ PlanRunner::PlanRunner(const Setup& setup, Memory& memory, Recorder& recorder, R
     : s_(setup), plan_(setup.variant->schedule), m_(memory), recorder_(recorder), report_(report) {
   decides_ = tree_has(plan_.steps, decides);
   needs_host_ = tree_has(plan_.steps, needs_host);
+  swaps_ = tree_has(plan_.steps, swaps);
   may_end_early_ =
       !plan_.sites.empty() || std::ranges::any_of(plan_.segments, &SegmentLaunch::reports_live);
-  s_.record_loops = s_.record_loops && !needs_host_;
+  // How often a recorded loop exchanges memory is not known when launches are given theirs.
+  s_.record_loops = s_.record_loops && !needs_host_ && !swaps_;
 }
 
 // ---- a pass
 
 bool PlanRunner::deferred() const {
   if (plan_.whole) return !s_.checked;
-  if (s_.checked || may_end_early_ || needs_host_) return false;
+  if (s_.checked || may_end_early_ || needs_host_ || swaps_) return false;
   return s_.record_loops || !decides_;
 }
 
 Result<void> PlanRunner::pass() {
+  Result<void> done = run_steps();
+  if (!swaps_) return done;
+  // Also where a lane has stopped: buffers of the caller hold then what the program left in them.
+  m_.return_swapped();
+  if (!done)
+    if (auto returned = m_.flush(); !returned)
+      done.error().context.push_back("returning swapped buffers: " + returned.error().message);
+  return done;
+}
+
+Result<void> PlanRunner::run_steps() {
   phases_ = 0;
   lane_stop_.reset();
   error_.reset();
@@ -199,6 +216,10 @@ PlanRunner::Signal PlanRunner::step(const Step& step) {
         if (Signal s = check_stop(); s != Signal::Go) return s;
         ++phases_;
         return collective(x);
+      },
+      [&](const SwapStep& x) {
+        m_.swap_buffers(x.a, x.b);
+        return Signal::Go;
       },
       [&](const CopyStep&) {
         return fail(vyre::fail(ErrorCode::Internal,

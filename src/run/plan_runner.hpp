@@ -46,6 +46,8 @@ class PlanRunner : public device::HostServices {
   enum class Signal : uint8_t { Go, Stop, Skip, End };
   class Buffers;
 
+  Result<void> run_steps();
+
   // ---- the host decides
   Signal steps(const plan::Steps& list);
   Signal step(const plan::Step& step);
@@ -93,6 +95,7 @@ class PlanRunner : public device::HostServices {
   std::vector<uint32_t> words_;
   bool decides_ = false;        // the tree has loops or branches
   bool needs_host_ = false;     // it has resumes or collectives
+  bool swaps_ = false;          // it has swaps
   bool may_end_early_ = false;  // lanes may end or stop, so the host has to check
 };
 

@@ -49,7 +49,8 @@ Result<void> PlanRunner::record(const Steps& list) {
         [&](const FixpointStep& x) { return record_fixpoint(x); },
         [](const ResumeStep&) -> Result<void> { return {}; },  // such plans are not recorded
         [](const CollectiveStep&) -> Result<void> { return {}; },
-        [](const CopyStep&) -> Result<void> { return {}; });
+        [](const CopyStep&) -> Result<void> { return {}; },
+        [](const SwapStep&) -> Result<void> { return {}; });
     if (!recorded) return recorded;
   }
   return {};

@@ -236,7 +236,10 @@ Json Writer::stmt_body(const Stmt& stmt) {
         return Json{{"kind", "trap"}, {"tag", s.tag}, {"value", expr(s.value)}};
       },
       [&](const Resume& s) { return Json{{"kind", "resume"}, {"tag", s.tag}}; },
-      [&](const Collective& s) { return collective(s); });
+      [&](const Collective& s) { return collective(s); },
+      [&](const Swap& s) {
+        return Json{{"kind", "swap"}, {"a", memory(s.a)}, {"b", memory(s.b)}};
+      });
 }
 
 // ---- expressions

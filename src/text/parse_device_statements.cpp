@@ -217,4 +217,37 @@ void Parser::parse_collective(Items& items) {
     items.push_back(program_.add(ir::Stmt{collective}, loc(keyword)));
 }
 
+// `swap` is no reserved word: a function of that name is called.
+bool Parser::at_swap() const {
+  if (!at_word("swap") || next_.kind != TokenKind::LParen) return false;
+  const Found found = scopes_.find(tok_.text);
+  return found.where != Found::Where::Visible || found.symbol.kind != Symbol::Kind::Fn;
+}
+
+void Parser::parse_swap(Items& items) {
+  const Token keyword = tok_;
+  advance();
+  const Token paren = tok_;
+  if (!expect(TokenKind::LParen, "after `swap`")) return;
+  std::vector<ir::Memory> buffers;
+  size_t given = 0;
+  if (!at(TokenKind::RParen)) {
+    do {
+      if (++given > 2) {
+        skip_expression();
+      } else if (const ir::Memory memory = parse_memory("swap"); memory.valid()) {
+        buffers.push_back(memory);
+      }
+    } while (!panicking_ && accept(TokenKind::Comma));
+  }
+  if (!expect_close(TokenKind::RParen, paren)) return;
+  if (given != 2)
+    report(Code::WrongArgumentCount, keyword,
+           fmt::format("`swap` takes 2 arguments, {} given", given),
+           "write `swap(a, b)` with the names of two buffers");
+  expect_semicolon();
+  if (given == 2 && buffers.size() == 2)
+    items.push_back(program_.add(ir::Stmt{ir::Swap{buffers[0], buffers[1]}}, loc(keyword)));
+}
+
 }  // namespace vyre::text

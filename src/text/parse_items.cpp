@@ -114,6 +114,8 @@ void Parser::parse_item(Items& items, Place place) {
     (this->*handler->second)(items);
   } else if (!at(TokenKind::Semicolon) && !count_item(false)) {
     return;
+  } else if (at_swap()) {
+    parse_swap(items);
   } else if (at(TokenKind::Name)) {
     blocks_follow = next_.kind != TokenKind::Assign && next_.kind != TokenKind::LBracket;
     parse_name_statement(items);

@@ -272,7 +272,8 @@ void Printer::stmt(StmtId id) {
         put(") ;");
       },
       [&](const Resume& s) { put("resume (", std::to_string(s.tag), ") ;"); },
-      [&](const Collective& s) { collective(s); });
+      [&](const Collective& s) { collective(s); },
+      [&](const Swap& s) { put("swap (", name(s.a), ",", name(s.b), ") ;"); });
   line();
 }
 

@@ -133,5 +133,14 @@ TEST(Example, Heat) {
                  RunLine::InOrder);
 }
 
+TEST(Example, PingPong) {
+  // The border of a new plate is copied along, so both are the same picture.
+  expect_example("ping_pong", heat,
+                 {Values().set("size", {0, 0, 3}), Values().set("size", {1, 1, 3}),
+                  Values().set("size", {2, 9, 4}), Values().set("size", {17, 9, 0}),
+                  Values().set("size", {19, 21, 12})},
+                 RunLine::InOrder);
+}
+
 }  // namespace
 }  // namespace vyre::test

@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Off{"grid_barriers",
             {"barrier grid", "load for the grid", "statement Fixpoint", "statement Resume",
-             "statement Collective"}},
+             "statement Collective", "statement Swap"}},
         Off{"workgroup_barriers",
             {"barrier workgroup", "load for the workgroup", "statement AsyncCopy"}},
         Off{"shared", {"buffer shared"}},
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
         Off{"doubles", {"value f64", "element f64"}},
         Off{"storage_types", {"element u8", "element i16", "element f16", "element bf16"}},
         Off{"returns", {"shape endless loop"}}, Off{"many_axes", {"axes 2", "axes 3"}},
-        Off{"persistent", {"buffer persistent"}}),
+        Off{"persistent", {"buffer persistent"}}, Off{"swaps", {"statement Swap"}}),
     [](const testing::TestParamInfo<Off>& info) { return std::string(info.param.name); });
 
 // The same seed gives the same program and the same inputs on every platform. A change of the
@@ -95,7 +95,7 @@ TEST(Coverage, SeedsArePinned) {
 
 // Every switch has a case above, but the one that asks for a fault.
 TEST(Coverage, SwitchNames) {
-  EXPECT_EQ(switch_names().size(), 22U);
+  EXPECT_EQ(switch_names().size(), 23U);
   GeneratorOptions options;
   for (const std::string_view name : switch_names()) EXPECT_NE(find_switch(options, name), nullptr);
   EXPECT_EQ(find_switch(options, "nothing"), nullptr);

@@ -13,7 +13,8 @@ using namespace ir;
 
 Maker::Maker(uint64_t seed, const GeneratorOptions& options)
     : rnd_(seed ^ 0x6e5a9e4d1c3b2f70), options_(options) {
-  if (!options_.grid_barriers) options_.fixpoints = options_.traps = options_.collectives = false;
+  if (!options_.grid_barriers)
+    options_.fixpoints = options_.traps = options_.collectives = options_.swaps = false;
   if (!options_.workgroup_barriers) options_.async = false;
   if (!options_.floats) options_.doubles = options_.transcendental = false;
 }
@@ -182,6 +183,12 @@ void Maker::declare_buffers() {
     const BufferId src =
         declare(rnd_.one_in(2) ? BufferKind::InOut : BufferKind::Out, type, lanes_, false);
     twins_ = {src, declare(BufferKind::Out, type, lanes_, false)};
+  }
+  if (options_.swaps && rnd_.one_in(4)) {
+    const Type type = element_type();
+    for (uint64_t n = 2 + rnd_.below(2); n != 0; --n)
+      swapped_.push_back(
+          declare(rnd_.one_in(2) ? BufferKind::InOut : BufferKind::Out, type, lanes_, flip()));
   }
   for (uint32_t i = 0; i < p_.buffers.size(); ++i) {
     const Buffer& b = p_.buffers[i];

@@ -21,10 +21,10 @@ using check::Level;
 
 namespace {
 
-constexpr std::array<std::string_view, 20> kStatements = {
-    "Let",      "DeclareArray", "Assign",   "Store",  "Eval",   "If",        "For",
-    "While",    "Break",        "Continue", "Return", "Nested", "Region",    "Barrier",
-    "Fixpoint", "AsyncCopy",    "Wait",     "Trap",   "Resume", "Collective"};
+constexpr std::array<std::string_view, 21> kStatements = {
+    "Let",      "DeclareArray", "Assign",   "Store",  "Eval",   "If",         "For",
+    "While",    "Break",        "Continue", "Return", "Nested", "Region",     "Barrier",
+    "Fixpoint", "AsyncCopy",    "Wait",     "Trap",   "Resume", "Collective", "Swap"};
 static_assert(kStatements.size() == std::variant_size_v<Stmt>);
 // The last one, Poison, stands for what could not be read.
 constexpr std::array<std::string_view, 17> kExpressions = {

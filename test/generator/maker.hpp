@@ -262,7 +262,8 @@ class Maker {
   LocalId lane_local_, local_local_, group_local_;
   ir::BufferId observed_, tickets_, histogram_, arrivals_, total_;
   std::optional<std::pair<ir::BufferId, ir::BufferId>>
-      twins_;  // one type and size, for collectives
+      twins_;                          // one type and size, for collectives
+  std::vector<ir::BufferId> swapped_;  // likewise, for swaps in the place of barriers
 
   // Where the next statement stands.
   std::vector<StmtId> items_;  // of the block at hand

@@ -284,6 +284,7 @@ constexpr std::array kSwitches = {
     Switch{"returns", &GeneratorOptions::returns},
     Switch{"many_axes", &GeneratorOptions::many_axes},
     Switch{"persistent", &GeneratorOptions::persistent},
+    Switch{"swaps", &GeneratorOptions::swaps},
     Switch{"plant_race", &GeneratorOptions::plant_race},
 };
 

@@ -72,6 +72,10 @@ void each_memory(Program& p, const std::function<void(Memory&)>& visit) {
       visit(x->src);
       visit(x->dst);
     }
+    if (auto* x = std::get_if<Swap>(&s)) {
+      visit(x->a);
+      visit(x->b);
+    }
   }
   for (Memory& m : p.memory_lists) visit(m);
   for (Arg& arg : p.args)

@@ -89,7 +89,13 @@ bool Maker::may_synchronise(Scope scope) const {
 }
 
 void Maker::emit_barrier(Scope scope) {
-  emit(Barrier{scope});
+  if (scope == Scope::Grid && !in_fn_ && !swapped_.empty() && !rnd_.one_in(3)) {
+    const size_t first = rnd_.below(swapped_.size());
+    const size_t second = (first + 1 + rnd_.below(swapped_.size() - 1)) % swapped_.size();
+    emit(Swap{Memory::of(swapped_[first]), Memory::of(swapped_[second])});
+  } else {
+    emit(Barrier{scope});
+  }
   if (fn_ != nullptr) {
     fn_->has_grid_barrier = fn_->has_grid_barrier || scope == Scope::Grid;
     fn_->has_workgroup_barrier = fn_->has_workgroup_barrier || scope == Scope::Workgroup;

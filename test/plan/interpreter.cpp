@@ -193,6 +193,7 @@ class GroupRun {
           [](const CollectiveStep&) -> Result<bool> {
             return std::unexpected(internal("collective"));
           },
+          [](const SwapStep&) -> Result<bool> { return std::unexpected(internal("swap")); },
           [&](const CopyStep& x) -> Result<bool> {
             copy(x);
             return true;
@@ -376,6 +377,10 @@ class GridRun {
           if (Signal s = check_stop(); s != Signal::Go) return s;
           ++ran_.phases;
           return collective(x);
+        },
+        [&](const SwapStep& x) {
+          ran_.buffers[x.a.index()].swap(ran_.buffers[x.b.index()]);
+          return Signal::Go;
         },
         [&](const CopyStep&) { return fail(internal("a copy in the plan of a grid")); });
   }

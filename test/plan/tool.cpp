@@ -70,7 +70,8 @@ void print_steps(const plan::Steps& steps, int depth) {
         },
         [&](const plan::ResumeStep& x) { line(fmt::format("resume {}", x.resume)); },
         [&](const plan::CollectiveStep&) { line("collective"); },
-        [&](const plan::CopyStep&) { line("copy"); });
+        [&](const plan::CopyStep&) { line("copy"); },
+        [&](const plan::SwapStep& x) { line(fmt::format("swap {} {}", x.a.value, x.b.value)); });
 }
 
 void print_plan(const check::CheckedProgram& checked, const Way& way) {

@@ -339,7 +339,10 @@ class Generator {
     std::vector<StmtId> items;
     for (uint64_t i = rnd_.below(4); i > 0; --i) {
       budget_ = std::max(budget_, 1u);
-      switch (rnd_.below(5)) {
+      switch (rnd_.below(6)) {
+        case 5:
+          if (const auto m = memory()) items.push_back(p_.add(Stmt{Swap{*m, *memory()}}));
+          break;
         case 0: items.push_back(p_.add(Stmt{Barrier{static_cast<Scope>(rnd_.below(3))}})); break;
         case 1:
           if (const auto m = memory()) items.push_back(p_.add(collective(*m)));
@@ -474,6 +477,7 @@ class Generator {
       case 12: return Wait{tag()};
       case 13: return Trap{tag(), expr()};
       case 14: return Resume{tag()};
+      case 15: return m ? Stmt{Swap{*m, *memory()}} : Stmt{Wait{tag()}};
       default: return m ? collective(*m) : Stmt{Resume{tag()}};
     }
   }

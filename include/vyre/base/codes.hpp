@@ -75,6 +75,7 @@ enum class Severity : uint8_t { Error, Warning };
   X(62, Error,   BadFixpointMax,         "a fixpoint of at most 0 passes")                            \
   X(63, Error,   BadCollective,          "a collective whose buffers or operation do not fit")        \
   X(64, Error,   BadAsyncCopy,           "an asynchronous copy whose buffers do not fit")             \
+  X(65, Error,   BadSwap,                "a swap of buffers that cannot be exchanged")                \
   /* uniformity */                                                                                    \
   X(70, Error,   BarrierNotUniform,      "a barrier that not all lanes of its scope reach together")  \
   X(71, Error,   FlowNotUniform,         "a statement that needs uniform control flow")               \

@@ -51,6 +51,12 @@ struct BoundsProof {
   std::string reason;  // for people: "`v` < len(visited) (line 12)"
 };
 
+// Two buffers that some call of the statement exchanges.
+struct SwapFact {
+  ir::BufferId a, b;
+  ir::StmtId at;
+};
+
 struct CheckedProgram {
   ir::Program program;
 
@@ -69,7 +75,8 @@ struct CheckedProgram {
   std::vector<BoundsProof> proofs;
   std::vector<int32_t> expr_proofs;
   std::vector<int32_t> stmt_proofs;
-  uint32_t access_count = 0;  // accesses that could have a proof
+  std::vector<SwapFact> swaps;  // each pair of buffers once per statement
+  uint32_t access_count = 0;    // accesses that could have a proof
   uint32_t statements_inlined = 0;
   bool has_grid_barrier =
       false;  // at any depth: barrier grid, grid_load, fixpoint, resume, collectives

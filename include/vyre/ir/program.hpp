@@ -253,10 +253,14 @@ struct Collective {
   ExprId root;
   ExprId group;
 };
+// swap(a, b): a grid barrier, then the two buffers have exchanged their contents.
+struct Swap {
+  Memory a, b;
+};
 
-using Stmt =
-    std::variant<Let, DeclareArray, Assign, Store, Eval, If, For, While, Break, Continue, Return,
-                 Nested, Region, Barrier, Fixpoint, AsyncCopy, Wait, Trap, Resume, Collective>;
+using Stmt = std::variant<Let, DeclareArray, Assign, Store, Eval, If, For, While, Break, Continue,
+                          Return, Nested, Region, Barrier, Fixpoint, AsyncCopy, Wait, Trap, Resume,
+                          Collective, Swap>;
 
 // ---- declarations
 
@@ -336,7 +340,7 @@ struct Program {
   std::vector<Buffer> buffers;        // in declaration order
   std::vector<Require> require_list;  // in declaration order
   std::vector<Fn> fns;
-  Block body;  // top level: regions, barriers, collectives and fixpoints only
+  Block body;  // top level: regions, barriers, collectives, fixpoints and swaps only
 
   std::vector<Local> locals;
   std::vector<Expr> exprs;
@@ -412,7 +416,8 @@ struct Program {
 // Equal means: the same canonical bytes (binary.hpp). Names count, positions do not.
 bool operator==(const Program& a, const Program& b);
 
-// True if the top level may stand as it is: only regions, barriers, collectives and fixpoints.
+// True if the top level may stand as it is: only regions, barriers, collectives, fixpoints and
+// swaps.
 bool top_level_stands(const Program& program, std::span<const StmtId> items);
 
 // Calls visit(ExprId) for each direct operand of the node, left to right in order of evaluation.

@@ -186,9 +186,15 @@ struct CopyStep {
   ir::Type dst_type = ir::Type::U32, src_type = ir::Type::U32, count_type = ir::Type::U32;
   Position at;
 };
+// The two buffers exchange their memory: launches that follow are given that of the other one. The
+// barrier stands before it.
+struct SwapStep {
+  ir::BufferId a, b;  // of the source program
+  Position at;
+};
 struct Step {
   std::variant<LaunchStep, PhaseStep, BranchStep, LoopStep, FixpointStep, ResumeStep,
-               CollectiveStep, CopyStep>
+               CollectiveStep, CopyStep, SwapStep>
       node;
 };
 

@@ -35,7 +35,7 @@ struct VariantFacts {
   std::string refusal = {};  // then: why not
   std::vector<Segment> segments = {};
   bool state_in_memory = false;  // lanes keep values in slots across barriers
-  bool host_takes_part = false;  // a resume or a collective ends a launch, on any route
+  bool host_takes_part = false;  // a resume, collective or swap ends a launch, on any route
   bool is_loaded = false;
   std::vector<uint64_t> resident = {};  // then, by segment: workgroups on the device at once
   friend bool operator==(const VariantFacts&, const VariantFacts&) = default;

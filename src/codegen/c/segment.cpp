@@ -286,7 +286,8 @@ class SegmentPrinter {
             out_.close();
           },
           [&](const plan::FixpointStep&) { grid(); }, [&](const plan::ResumeStep&) { grid(); },
-          [&](const plan::CollectiveStep&) { grid(); }, [&](const plan::CopyStep& x) { copy(x); });
+          [&](const plan::CollectiveStep&) { grid(); }, [&](const plan::CopyStep& x) { copy(x); },
+          [&](const plan::SwapStep&) { grid(); });
   }
 
   void launch(uint32_t index) {

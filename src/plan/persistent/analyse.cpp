@@ -158,8 +158,9 @@ void scan(const Draft& d, Analysis& a, StmtId id, uint32_t phase, bool by_all) {
       [&](const AsyncCopy&) { a.refused = true; }, [&](const Wait&) { a.refused = true; },
       [&](const Fixpoint&) { a.refused = true; }, [&](const Trap&) { a.refused = true; },
       [&](const Resume&) { a.refused = true; }, [&](const Collective&) { a.refused = true; },
-      [](const Eval&) {}, [](const If&) {}, [](const While&) {}, [](const Break&) {},
-      [](const Continue&) {}, [](const Return&) {}, [](const Nested&) {}, [](const Region&) {});
+      [&](const Swap&) { a.refused = true; }, [](const Eval&) {}, [](const If&) {},
+      [](const While&) {}, [](const Break&) {}, [](const Continue&) {}, [](const Return&) {},
+      [](const Nested&) {}, [](const Region&) {});
   for_each_block(s, [&](Block b) {
     for (const StmtId inner : d.p.items(b)) scan(d, a, inner, phase, by_all && same);
   });

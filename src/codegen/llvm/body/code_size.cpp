@@ -128,7 +128,7 @@ class Measure {
           return kBarrier;
         },
         [](const Trap&) { return kTrap; }, [](const Resume&) { return kBarrier; },
-        [](const Collective&) { return kBarrier; });
+        [](const Collective&) { return kBarrier; }, [](const Swap&) { return kBarrier; });
   }
 
   uint64_t of(ExprId id) {

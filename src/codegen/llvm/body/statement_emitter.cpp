@@ -102,7 +102,8 @@ void StatementEmitter::emit_statement(StmtId id) {
       [&](const Wait&) { x_.threads().workgroup_barrier(); },
       [&](const Trap& s) { emit_trap(s, id); },
       [&](const Resume&) { VYRE_CHECK(!"a resume is cut by the plan"); },
-      [&](const Collective&) { VYRE_CHECK(!"a collective is cut by the plan"); });
+      [&](const Collective&) { VYRE_CHECK(!"a collective is cut by the plan"); },
+      [&](const Swap&) { VYRE_CHECK(!"a swap is cut by the plan"); });
 }
 
 bool StatementEmitter::is_serialised(StmtId id) const {

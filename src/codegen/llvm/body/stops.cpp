@@ -44,7 +44,7 @@ struct StepPlaces {
           },
           [](const plan::FixpointStep&) {}, [](const plan::ResumeStep&) {},
           [](const plan::CollectiveStep&) {},
-          [&](const plan::CopyStep& x) { copies.push_back(&x); });
+          [&](const plan::CopyStep& x) { copies.push_back(&x); }, [](const plan::SwapStep&) {});
   }
 };
 

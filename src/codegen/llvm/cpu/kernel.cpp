@@ -428,7 +428,8 @@ class KernelEmitter {
           [](const plan::FixpointStep&) { VYRE_CHECK(!"a fixpoint is of the grid"); },
           [](const plan::ResumeStep&) { VYRE_CHECK(!"a resume is of the grid"); },
           [](const plan::CollectiveStep&) { VYRE_CHECK(!"a collective is of the grid"); },
-          [&](const plan::CopyStep& x) { copy(x); });
+          [&](const plan::CopyStep& x) { copy(x); },
+          [](const plan::SwapStep&) { VYRE_CHECK(!"a swap is of the grid"); });
     }
   }
 
