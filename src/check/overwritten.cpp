@@ -174,7 +174,8 @@ class Walk {
           if (x.scope == Scope::Grid) settle();
         },
         [&](const Fixpoint& x) { fixpoint(x); }, [&](const AsyncCopy& x) { read(x.src); },
-        [](const Wait&) {}, [](const Trap&) {}, [](const Resume&) {}, [](const Collective&) {});
+        [](const Wait&) {}, [](const Trap&) {}, [](const Resume&) {}, [](const Collective&) {},
+        [](const Print&) {}, [](const Assert&) {});
   }
 
   void leave() {
@@ -273,7 +274,7 @@ std::vector<bool> overwritten(const CheckedProgram& checked, const Launch& launc
   const Program& p = checked.program;
   const auto stops = [](const Stmt& s) {
     return std::holds_alternative<Trap>(s) || std::holds_alternative<Resume>(s) ||
-           std::holds_alternative<Collective>(s);
+           std::holds_alternative<Collective>(s) || std::holds_alternative<Assert>(s);
   };
   const auto is_output = [](const BufferFacts& b) {
     return b.role != Role::Shared && !b.input_slot;

@@ -64,6 +64,8 @@ enum class StmtCode : uint8_t {
   Trap = 19,
   Resume = 20,
   Collective = 21,
+  Print = 23,   // version 2
+  Assert = 24,  // version 2
 };
 
 enum class ParamCode : uint8_t { Value = 1, Buffer = 2 };

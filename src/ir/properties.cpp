@@ -69,7 +69,14 @@ void own_arguments(Program& program, Expr& expr) {
   const auto shared = program.arguments(call->args);
   call->args = program.add_args(std::vector<Arg>(shared.begin(), shared.end()));
 }
-void own_arguments(Program&, Stmt&) {}
+void own_arguments(Program& program, Stmt& stmt) {
+  const auto own = [&](Range& args) {
+    const auto shared = program.values(args);
+    args = program.add_values(std::vector<ExprId>(shared.begin(), shared.end()));
+  };
+  if (auto* print = std::get_if<Print>(&stmt)) own(print->args);
+  if (auto* assertion = std::get_if<Assert>(&stmt)) own(assertion->args);
+}
 
 // The walkers hand out the fields of a node, which here is the caller's to change.
 template <class Node>
@@ -158,7 +165,8 @@ void visit_stmt_memories(AnyProgram& program, Node& stmt, Visit&& visit) {
       [&](As<Node, Collective>& s) {
         visit(s.src, access_of_source(s.op), ExprId{}, false);
         if (s.dst.valid()) visit(s.dst, Access::Write, ExprId{}, false);
-      });
+      },
+      [](As<Node, Print>&) {}, [](As<Node, Assert>&) {});
 }
 
 template <class Node, class Visit>
@@ -185,7 +193,8 @@ void visit_stmt_locals(Node& stmt, Visit&& visit) {
       [](As<Node, Break>&) {}, [](As<Node, Continue>&) {}, [](As<Node, Return>&) {},
       [](As<Node, Nested>&) {}, [](As<Node, Region>&) {}, [](As<Node, Barrier>&) {},
       [](As<Node, Fixpoint>&) {}, [](As<Node, AsyncCopy>&) {}, [](As<Node, Wait>&) {},
-      [](As<Node, Trap>&) {}, [](As<Node, Resume>&) {}, [](As<Node, Collective>&) {});
+      [](As<Node, Trap>&) {}, [](As<Node, Resume>&) {}, [](As<Node, Collective>&) {},
+      [](As<Node, Print>&) {}, [](As<Node, Assert>&) {});
 }
 
 }  // namespace

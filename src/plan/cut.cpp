@@ -102,7 +102,8 @@ class Cutter {
         [&](const Store&) { refuse_plain(); }, [&](const Eval&) { refuse_plain(); },
         [&](const For&) { refuse_plain(); }, [&](const Break&) { refuse_plain(); },
         [&](const Continue&) { refuse_plain(); }, [&](const Return&) { refuse_plain(); },
-        [&](const Trap&) { refuse_plain(); });
+        [&](const Trap&) { refuse_plain(); }, [&](const Print&) { refuse_plain(); },
+        [&](const Assert&) { refuse_plain(); });
   }
 
   void branch(StmtId id, const Position& at, Nodes& out) {

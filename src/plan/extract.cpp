@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.hpp"
 #include "base/match.hpp"
 #include "ir/properties.hpp"
 #include "vyre/ir/semantics.hpp"
@@ -395,7 +396,9 @@ StmtId Extractor::stmt(StmtId id) {
         x.dst = memory(x.dst);
         if (x.root.valid()) x.root = expr(x.root);
         if (x.group.valid()) x.group = expr(x.group);
-      });
+      },
+      [](Print&) { VYRE_CHECK(!"lower-prints left a print"); },
+      [](Assert&) { VYRE_CHECK(!"lower-prints left an assert"); });
   const StmtId copy = c_.program.add(std::move(s), loc(d_.p.loc(id)));
   c_.flow_levels.resize(c_.program.stmts.size(), Level::Lane);
   c_.flow_levels[copy.index()] = d_.c.flow_levels[id.index()];

@@ -236,7 +236,17 @@ Json Writer::stmt_body(const Stmt& stmt) {
         return Json{{"kind", "trap"}, {"tag", s.tag}, {"value", expr(s.value)}};
       },
       [&](const Resume& s) { return Json{{"kind", "resume"}, {"tag", s.tag}}; },
-      [&](const Collective& s) { return collective(s); });
+      [&](const Collective& s) { return collective(s); },
+      [&](const Print& s) {
+        return Json{
+            {"kind", "print"}, {"format", s.format}, {"args", list(program_.values(s.args))}};
+      },
+      [&](const Assert& s) {
+        return Json{{"kind", "assert"},
+                    {"condition", expr(s.condition)},
+                    {"format", s.format},
+                    {"args", list(program_.values(s.args))}};
+      });
 }
 
 // ---- expressions

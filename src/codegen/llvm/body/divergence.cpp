@@ -261,7 +261,8 @@ void Divergence::visit(StmtId id, uint32_t depth) {
       [&](const Nested& s) { visit(s.body, depth); },
       [&](const Region& s) { visit(s.body, depth); }, [](const Barrier&) {},
       [&](const Fixpoint& s) { visit(s.body, depth); }, [](const AsyncCopy&) {}, [](const Wait&) {},
-      [&](const Trap&) { end_lanes(depth != 0); }, [](const Resume&) {}, [](const Collective&) {});
+      [&](const Trap&) { end_lanes(depth != 0); }, [](const Resume&) {}, [](const Collective&) {},
+      [](const Print&) {}, [](const Assert&) {});
 }
 
 }  // namespace vyre::codegen
