@@ -54,7 +54,8 @@ bool never_falls_through(const Program& p, StmtId id) {
       [](const Barrier&) { return false; }, [](const Fixpoint&) { return false; },
       [](const AsyncCopy&) { return false; }, [](const Wait&) { return false; },
       [](const Resume&) { return false; }, [](const Collective&) { return false; },
-      [](const Swap&) { return false; });
+      [](const Swap&) { return false; }, [](const Print&) { return false; },
+      [](const Assert&) { return false; });
 }
 
 namespace {

@@ -211,7 +211,7 @@ class Marks {
         [](const DeclareArray&) {}, [](const Eval&) {}, [](const If&) {}, [](const While&) {},
         [](const Break&) {}, [](const Continue&) {}, [](const Return&) {}, [](const Nested&) {},
         [](const Region&) {}, [](const Barrier&) {}, [](const Fixpoint&) {}, [](const Wait&) {},
-        [](const Trap&) {}, [](const Resume&) {});
+        [](const Trap&) {}, [](const Resume&) {}, [](const Print&) {}, [](const Assert&) {});
   }
 
   bool returns_open(Block body) {

@@ -180,7 +180,8 @@ class Walk {
           settle();
           read(x.a);
           read(x.b);
-        });
+        },
+        [](const Print&) {}, [](const Assert&) {});
   }
 
   void leave() {
@@ -279,7 +280,7 @@ std::vector<bool> overwritten(const CheckedProgram& checked, const Launch& launc
   const Program& p = checked.program;
   const auto stops = [](const Stmt& s) {
     return std::holds_alternative<Trap>(s) || std::holds_alternative<Resume>(s) ||
-           std::holds_alternative<Collective>(s);
+           std::holds_alternative<Collective>(s) || std::holds_alternative<Assert>(s);
   };
   const auto is_output = [](const BufferFacts& b) {
     return b.role != Role::Shared && !b.input_slot;

@@ -152,6 +152,8 @@ class Structure {
       memory(x->a);
       memory(x->b);
     }
+    if (const auto* x = std::get_if<Print>(&st); x && !in(x->args, p_.expr_lists.size())) return;
+    if (const auto* x = std::get_if<Assert>(&st); x && !in(x->args, p_.expr_lists.size())) return;
     if (!ok_) return;
     for_each_operand(p_, st, [&](ExprId child) { expr(child); });
     for_each_block(st, [&](Block b) { block(b); });

@@ -4,6 +4,8 @@
 
 #include "check/constants.hpp"
 #include "check/typer.hpp"
+#include "ir/message.hpp"
+#include "ir/print_format.hpp"
 #include "vyre/ir/semantics.hpp"
 
 namespace vyre::check {
@@ -51,7 +53,13 @@ class StatementTypes {
         [](const Wait&) {},
         [&](const Trap& st) { typer_.require(st.value, Type::U32, "the value of a trap"); },
         [](const Resume&) {}, [&](const Collective& st) { collective(id, st); },
-        [&](const Swap& st) { swap(id, st); });
+        [&](const Swap& st) { swap(id, st); },
+        [&](const Print& st) { printed(id, "print", st.format, st.args); },
+        [&](const Assert& st) {
+          typer_.require_bool(st.condition, "the condition of `assert`");
+          is_printable("assert", st.condition);
+          printed(id, "assert", st.format, st.args);
+        });
   }
 
   void let(const Let& st) {
@@ -263,6 +271,65 @@ class StatementTypes {
                             name_of(p_, st.a), name_of(element_type(p_, st.a)), name_of(p_, st.b),
                             name_of(element_type(p_, st.b))),
                 "swap buffers of one element type");
+  }
+
+  // The format and arguments of print and assert. Each gets a type, whatever is wrong.
+  void printed(StmtId id, std::string_view name, const std::string& format, Range args) {
+    std::vector<std::optional<Type>> types;
+    for (const ExprId arg : p_.values(args)) types.push_back(typer_.infer(arg));
+    const auto bad = [&](auto at, std::string message, std::string fix) {
+      s_.report(Code::BadPrint, at, std::move(message), std::move(fix));
+    };
+    for (const Fn& fn : p_.fns)
+      if (fn.name == name)
+        return bad(id,
+                   fmt::format("the function `{0}` of the program takes the place of `{0}`", name),
+                   "give the function another name");
+    if (!is_message(format) || format.size() > kMaxFormatBytes)
+      return bad(
+          id,
+          fmt::format("the format of `{}` is longer than {} bytes, or holds control characters",
+                      name, kMaxFormatBytes),
+          "use a shorter text of printable characters");
+    FormatProblem problem;
+    const PrintFormat parsed = parse_format(format, problem);
+    if (!problem.message.empty())
+      return bad(id, std::move(problem.message), std::move(problem.fix));
+    if (parsed.pieces.size() != args.count)
+      return bad(id,
+                 fmt::format("the format of `{}` has {} place{} for {} argument{}", name,
+                             parsed.pieces.size(), parsed.pieces.size() == 1 ? "" : "s", args.count,
+                             args.count == 1 ? "" : "s"),
+                 "write one `{}` for each argument, and `{{` for a brace in the text");
+    if (args.count > kMaxPrintArguments)
+      return bad(
+          id,
+          fmt::format("`{}` has {} arguments, more than {}", name, args.count, kMaxPrintArguments),
+          "print in several lines");
+    for (uint32_t i = 0; i < args.count; ++i) {
+      const ExprId arg = p_.values(args)[i];
+      if (!types[i] || !is_printable(name, arg)) continue;
+      FormatProblem misfit = check_spec(parsed.pieces[i].spec, *types[i]);
+      if (!misfit.message.empty()) bad(arg, std::move(misfit.message), std::move(misfit.fix));
+    }
+  }
+
+  // Whether it may be evaluated, or not, wherever the statement stands; reports what may not.
+  bool is_printable(std::string_view name, ExprId id) {
+    const Expr& e = p_[id];
+    std::string_view what;
+    if (std::holds_alternative<Call>(e)) what = "calls a function";
+    if (std::holds_alternative<Atomic>(e)) what = "has an atomic operation";
+    if (std::holds_alternative<Subgroup>(e)) what = "has a subgroup operation";
+    if (std::holds_alternative<UniformLoad>(e)) what = "has a load with a barrier";
+    if (!what.empty()) {
+      s_.report(Code::BadPrint, id, fmt::format("an argument of `{}` {}", name, what),
+                "put it in a local first: `let x = …;`");
+      return false;
+    }
+    bool plain = true;
+    for_each_operand(p_, e, [&](ExprId child) { plain = is_printable(name, child) && plain; });
+    return plain;
   }
 
   State& s_;

@@ -433,7 +433,18 @@ class Uniformity {
         [&](const Swap&) {
           need(Code::FlowNotUniform, Level::Grid, flow_, "`swap`", id);
           return Exits{};
+        },
+        [&](const Print& st) { return printed(st.args); },
+        [&](const Assert& st) {
+          effects(st.condition);
+          return printed(st.args);
         });
+  }
+
+  // Of any level, in any flow.
+  Exits printed(Range args) {
+    for (ExprId arg : p_.values(args)) effects(arg);
+    return Exits{};
   }
 
   Exits if_statement(const If& st) {

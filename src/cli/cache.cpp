@@ -67,7 +67,7 @@ class CacheCommand {
  private:
   // What is said of a program goes with `why` and with nothing else.
   [[nodiscard]] std::optional<Failure> misuse() const {
-    const bool of_program = !options_.file.empty() || options_.checked ||
+    const bool of_program = !options_.file.empty() || options_.checked || options_.print ||
                             options_.device != "auto" || !options_.workgroup.empty();
     if (options_.action == "why" && options_.file.empty())
       return Failure{kExitUsage, "`cache why` needs a program", "vyre cache why FILE"};

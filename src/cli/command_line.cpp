@@ -141,6 +141,7 @@ class CommandLine {
                     "Repeat the whole program until nothing changes, at most N times")
         ->type_name("N");
     command.add_flag("--checked", run_.checked, "An access out of bounds is an error");
+    command.add_flag("--print", run_.print, "Write the lines of print() to stderr");
     add_run_watching(command);
     choose(command.add_option("--tune", run_.tune,
                               "Strategies that were measured: unused, used, or also searched for "
@@ -274,6 +275,7 @@ class CommandLine {
         ->type_name("N");
     command.add_option("--device", plan_.device, "For this device")->type_name("ID");
     command.add_flag("--checked", plan_.checked, "For checked mode");
+    command.add_flag("--print", plan_.print, "With print()");
     add_read_tuning(command, plan_.tune);
     add_code(command, plan_.code);
     command.add_flag("--segments", plan_.segments, "Also the programs of the segments (text)");
@@ -304,6 +306,7 @@ class CommandLine {
     choose(command.add_option("--route", compile_.route, "This route (default: chosen)"),
            {"native", "persistent", "resident", "host"});
     command.add_flag("--checked", compile_.checked, "For checked mode");
+    command.add_flag("--print", compile_.print, "With print()");
     add_read_tuning(command, compile_.tune);
     add_code(command, compile_.code);
     add_timeout(command, compile_.dispatch);
@@ -344,6 +347,7 @@ class CommandLine {
         ->type_name("X[,Y[,Z]]");
     command.add_flag("--checked", cache_.checked, "why: in checked mode");
     add_code(command, cache_.code);
+    command.add_flag("--print", cache_.print, "why: with print()");
     command.add_option("--dir", cache_.directory, "Another directory than the one that is used")
         ->type_name("D");
     command.add_option("--max-bytes", cache_.max_bytes, "What gc leaves (default 1073741824)")

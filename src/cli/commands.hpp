@@ -38,6 +38,7 @@ struct RunOptions {
   CodeOptions code;
   uint32_t iterations = 1;
   bool checked = false;
+  bool print = false;  // print() writes lines
   std::string tune = "read";
   uint32_t repeat = 1;
   bool time = false;
@@ -79,6 +80,7 @@ struct PlanOptions {
   std::string tune = "read";
   CodeOptions code;
   bool checked = false;
+  bool print = false;
   bool segments = false;
   std::string dump_after;  // a pass of the planner, or all; empty: the plan itself
   std::string as = "text";
@@ -95,6 +97,7 @@ struct CompileOptions {
   std::string tune = "read";
   CodeOptions code;
   bool checked = false;
+  bool print = false;
   std::string output = "-";
 };
 int run_compile(App& app, const CompileOptions& options);
@@ -117,6 +120,7 @@ struct CacheOptions {
   std::string workgroup;
   bool checked = false;
   CodeOptions code;
+  bool print = false;
 };
 int run_cache(App& app, const CacheOptions& options);
 int run_cache_why(App& app, const CacheOptions& options);

@@ -86,6 +86,7 @@ Result<Listed> list(const CompileOptions& options, const Prepared& prepared,
                                .limits = limits,
                                .code = options.code,
                                .checked = options.checked,
+                               .print = options.print,
                                .read_tuning = reads_tuning(options.tune, options.route, known)}));
   const codegen::Target target{
       .format = codegen::listing_format(options.emit, format),

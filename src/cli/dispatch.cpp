@@ -234,7 +234,7 @@ Json json_of(const Error& error) {
   return json;
 }
 
-int fail(App& app, const Prepared& prepared, const Error& error) {
+int fail(App& app, const Prepared& prepared, const Error& error, const Json* more) {
   const auto [message, fix] = split_fix(error.message);
   Finding finding{
       .label = fmt::format("error[{} {}]", name_of(error.code), static_cast<unsigned>(error.code)),
@@ -249,6 +249,7 @@ int fail(App& app, const Prepared& prepared, const Error& error) {
   if (app.json) {
     Json document = app.document(false);
     document["error"] = json_of(error);
+    if (more != nullptr) document.update(*more);
     app.put_document(document);
   }
   return exit_code_of(error.code);

@@ -65,8 +65,8 @@ std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options,
                                      Inputs inputs = Inputs::All, Trace* trace = nullptr);
 
 // An error of a dispatch: on stderr with the place in the program, with --json also as a document.
-// The exit code.
-int fail(App& app, const Prepared& prepared, const Error& error);
+// `more` goes into the document as well. The exit code.
+int fail(App& app, const Prepared& prepared, const Error& error, const Json* more = nullptr);
 // An error that has nothing to do with the text of a program.
 int fail(App& app, const Error& error);
 // A JSON object: code, name, message, fix, and the position if there is one.

@@ -90,6 +90,7 @@ Result<Shown> make_view(const PlanOptions& options, const Prepared& prepared,
                                .limits = limits_of(prepared),
                                .code = options.code,
                                .checked = options.checked,
+                               .print = options.print,
                                .read_tuning = reads_tuning(options.tune, options.route, known)}));
   Shown result;
   if (!options.dump_after.empty()) {

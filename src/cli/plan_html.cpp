@@ -182,7 +182,9 @@ class HtmlWriter {
     begin_table({"at", "tag"});
     for (const PlanView::Stop& stop : list)
       row("td", {stop.at.line == 0 ? "-" : text_of(stop.at),
-                 stop.zero_passes ? "fixpoint of 0 passes" : fmt::format("{}", stop.tag)});
+                 stop.zero_passes ? "fixpoint of 0 passes"
+                 : stop.assertion ? "assert"
+                                  : fmt::format("{}", stop.tag)});
     end_table();
   }
 

@@ -134,7 +134,7 @@ Json json_of(const PlanView::Fixpoint& f) {
 
 Json json_of(const PlanView::Stop& stop) {
   Json json;
-  json["tag"] = stop.zero_passes ? Json() : Json(stop.tag);
+  json["tag"] = stop.zero_passes || stop.assertion ? Json() : Json(stop.tag);
   put_place(json, stop.at);
   return json;
 }

@@ -212,8 +212,9 @@ class TextWriter {
     if (list.empty()) return;
     heading(title);
     for (const PlanView::Stop& stop : list) {
-      std::string text =
-          stop.zero_passes ? "fixpoint of 0 passes" : fmt::format("tag {}", stop.tag);
+      std::string text = stop.zero_passes ? "fixpoint of 0 passes"
+                         : stop.assertion ? "assert"
+                                          : fmt::format("tag {}", stop.tag);
       if (stop.at.line != 0) text += fmt::format(" at {}", text_of(stop.at));
       line(1, text);
     }

@@ -371,9 +371,9 @@ class Viewer {
       view_.fixpoints.push_back(std::move(row));
     }
     for (const plan::ResumeInfo& info : plan_.resumes)
-      view_.resumes.push_back({info.tag, false, place_of(info.at)});
+      view_.resumes.push_back({info.tag, false, place_of(info.at), false});
     for (const plan::Site& site : plan_.sites)
-      view_.traps.push_back({site.tag, site.zero_passes, place_of(site.at)});
+      view_.traps.push_back({site.tag, site.zero_passes, place_of(site.at), site.assertion});
   }
 
   const PlanViewInput& input_;

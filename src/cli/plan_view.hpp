@@ -101,6 +101,7 @@ struct PlanView {
     uint32_t tag = 0;
     bool zero_passes = false;
     Place at;
+    bool assertion = false;
   };
 
   std::string file, program, digest;

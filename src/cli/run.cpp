@@ -148,7 +148,10 @@ class RunCommand {
     const Result<void> ran = dispatch();
     app_.device_lost = device_.is_lost();
     if (!ran && InterruptGuard::interrupted()) return kExitInterrupted;
-    if (!ran) return fail(app_, prepared_, ran.error());
+    if (!ran) {
+      const Json lines = printed();
+      return fail(app_, prepared_, ran.error(), &lines);
+    }
     return finish();
   }
 
@@ -186,12 +189,17 @@ class RunCommand {
     return launch ? std::optional(launch->grid) : prepared_.grid;
   }
 
-  [[nodiscard]] run::DispatchConfig config() const {
+  [[nodiscard]] run::DispatchConfig config() {
     run::DispatchConfig config;
     config.grid = grid();
     config.workgroup = prepared_.workgroup;
     config.fixpoint_iterations = options_.iterations;
     config.checked = options_.checked;
+    if (options_.print) {
+      config.print = true;
+      config.print_to = std::make_shared<const run::PrintFunction>(
+          [this](const PrintReport& report) { show(report); });
+    }
     config.tune = run::tune_from_name(options_.tune);
     set(config, options_.code);
     config.cancel = &InterruptGuard::interrupted();
@@ -202,8 +210,44 @@ class RunCommand {
     return config;
   }
 
+  // The lines of print(), each with its place.
+  void show(const PrintReport& report) {
+    std::string text;
+    for (const PrintLine& line : report.lines)
+      text += fmt::format("{}:{}:{}: {}\n", line.at.file.empty() ? prepared_.name : line.at.file,
+                          line.at.line, line.at.column, line.text);
+    if (report.dropped != 0)
+      text += fmt::format("{} more line{} of print() did not fit\n", report.dropped,
+                          report.dropped == 1 ? "" : "s");
+    bar_->clear();
+    App::talk(text);
+    printed_.dropped += report.dropped;
+    if (app_.json)
+      printed_.lines.insert(printed_.lines.end(), report.lines.begin(), report.lines.end());
+  }
+
+  // For the document, of all repetitions.
+  [[nodiscard]] Json printed() const {
+    Json json = Json::object();
+    if (!options_.print || !app_.json) return json;
+    json["printed"] = Json::array();
+    for (const PrintLine& line : printed_.lines) {
+      Json row;
+      row["phase"] = line.phase;
+      row["lane"] = line.lane;
+      row["file"] = line.at.file.empty() ? prepared_.name : line.at.file;
+      row["line"] = line.at.line;
+      row["column"] = line.at.column;
+      row["text"] = line.text;
+      json["printed"].push_back(std::move(row));
+    }
+    json["printed_dropped"] = printed_.dropped;
+    return json;
+  }
+
   Result<void> dispatch() {
     ProgressBar bar(prepared_.checked.program.name);
+    bar_ = &bar;
     const InterruptGuard interrupt;
     run::DispatchConfig config = this->config();
     config.progress = std::make_shared<const run::ProgressFunction>(
@@ -230,6 +274,7 @@ class RunCommand {
     if (app_.json) {
       document.update(json_of(prepared_, device_.info().id, measured_, cached()));
       document["outputs"] = Json::array();
+      document.update(printed());
     }
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const Output& output = outputs_[i];
@@ -265,6 +310,8 @@ class RunCommand {
   run::Device device_;
   run::Outputs results_;  // by output slot
   Measured measured_;
+  ProgressBar* bar_ = nullptr;  // while dispatches run
+  PrintReport printed_;         // the lines with --json only
 };
 
 // Files that would take each other's place, and numbers that make no sense.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/errors.hpp"
+#include "check/prints.hpp"
 #include "pipeline/artifact_image.hpp"
 #include "pipeline/choose_strategy.hpp"
 
@@ -46,6 +47,7 @@ Result<pipeline::Policy> policy_of(const StrategyQuestion& question) {
   pipeline::Policy policy;
   policy.checked = question.checked;
   policy.workgroup = question.workgroup;
+  policy.print = question.print && check::print_record_words(question.program) != 0;
   policy.ulp_budget = question.code.ulp_budget;
   VYRE_TRY_ASSIGN(policy.profile, pipeline::profile_of(question.code.profile));
   device::BackendInfo info;

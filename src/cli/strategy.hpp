@@ -27,6 +27,7 @@ struct StrategyQuestion {
   pipeline::CompileLimits limits = {};    // of code that is loaded for the choice
   CodeOptions code = {};
   bool checked = false;
+  bool print = false;        // print() writes lines
   bool read_tuning = false;  // records of measurements; `launch` has all sizes then
 };
 // Whether records of measurements count for what a command shows.

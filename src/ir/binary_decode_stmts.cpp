@@ -105,6 +105,19 @@ Stmt Decoder::stmt_node(uint32_t depth) {
       const Memory first = memory();
       return Swap{first, memory()};
     }
+    case StmtCode::Print: {
+      needs(2);
+      Print print;
+      printed(print.format, print.args);
+      return print;
+    }
+    case StmtCode::Assert: {
+      needs(2);
+      Assert assertion;
+      assertion.condition = expr();
+      printed(assertion.format, assertion.args);
+      return assertion;
+    }
   }
   in_.unknown_tag(start, code, "a statement");
   return Break{};
@@ -183,6 +196,13 @@ Stmt Decoder::async_copy() {
   copy.src_index = expr();
   copy.count = expr();
   return copy;
+}
+
+// What can be printed is for the checker to say.
+void Decoder::printed(std::string& format, Range& args) {
+  format = in_.string(SIZE_MAX, Code::MalformedBytes, "a format");
+  const uint32_t count = in_.count("the number of arguments");
+  args = p_.add_values(exprs(count));
 }
 
 Stmt Decoder::collective() {

@@ -114,6 +114,7 @@ class Decoder {
   Stmt fixpoint(uint32_t depth);
   Stmt async_copy();
   Stmt collective();
+  void printed(std::string& format, Range& args);
 
   // The operator of `v op= e`, or none.
   std::optional<BinaryOp> assign_op();
@@ -128,7 +129,7 @@ class Decoder {
   Program p_;
   uint32_t version_ = kFirstVersion;  // as the bytes say
   uint32_t needed_ = kFirstVersion;   // by what was read
-  std::vector<Declared> locals_;  // of the function or main body at hand, by number
+  std::vector<Declared> locals_;      // of the function or main body at hand, by number
   uint32_t expr_depth_ = 0;
   size_t nodes_ = 0;
   uint32_t statements_ = 0;

@@ -396,13 +396,28 @@ class Encoder {
           tag(StmtCode::Resume);
           varint(s.tag);
         },
-        [&](const Collective& s) { collective_fields(s); },
-        [&](const Swap& s) { swap_fields(s); });
+        [&](const Collective& s) { collective_fields(s); }, [&](const Swap& s) { swap_fields(s); },
+        [&](const Print& s) {
+          needs(2);
+          tag(StmtCode::Print);
+          printed(s.format, s.args);
+        },
+        [&](const Assert& s) {
+          needs(2);
+          tag_and_expr(StmtCode::Assert, s.condition);
+          printed(s.format, s.args);
+        });
   }
 
   void tag_and_expr(StmtCode id, ExprId value) {
     tag(id);
     expr(value);
+  }
+
+  void printed(const std::string& format, Range args) {
+    string(format);
+    varint(args.count);
+    for (const ExprId arg : program_.values(args)) expr(arg);
   }
 
   void let_fields(const Let& s) {

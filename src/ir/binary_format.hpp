@@ -64,7 +64,9 @@ enum class StmtCode : uint8_t {
   Trap = 19,
   Resume = 20,
   Collective = 21,
-  Swap = 22,  // version 2
+  Swap = 22,    // version 2
+  Print = 23,   // version 2
+  Assert = 24,  // version 2
 };
 
 enum class ParamCode : uint8_t { Value = 1, Buffer = 2 };

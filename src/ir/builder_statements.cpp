@@ -251,6 +251,35 @@ void resume(int tag, Where where) {
     core->emit(ir::Resume{static_cast<uint16_t>(tag)}, where);
 }
 
+namespace detail {
+
+namespace {
+
+ir::Range use_all(Core& core, std::span<const Operand> args) {
+  std::vector<ir::ExprId> ids;
+  for (const Operand& arg : args) ids.push_back(core.use(arg));
+  return core.program().add_values(ids);
+}
+
+}  // namespace
+
+void print(const Name& format, std::span<const Operand> args) {
+  Core* core = Core::current("print()", format.where());
+  if (core == nullptr) return;
+  const ir::Range list = use_all(*core, args);
+  core->emit(ir::Print{std::string(format.text()), list}, format.where());
+}
+
+void assert_that(const Operand& condition, const Name& format, std::span<const Operand> args) {
+  Core* core = Core::current("assert_()", format.where());
+  if (core == nullptr) return;
+  const ir::ExprId id = core->use(condition);
+  const ir::Range list = use_all(*core, args);
+  core->emit(ir::Assert{id, std::string(format.text()), list}, format.where());
+}
+
+}  // namespace detail
+
 namespace {
 
 struct CollectiveCall {

@@ -233,6 +233,25 @@ TEST(Builder, WritesDeviceStatements) {
     all_reduce(b, xor, 3); all_reduce(b, add); broadcast(b, 0); all_gather(b, c); reduce_scatter(c, b, max, 1); })");
 }
 
+TEST(Builder, WritesPrintsAndAsserts) {
+  ProgramBuilder p("tell");
+  p.workgroup(64);
+  auto a = p.inout<u32>("a");
+  print("start");
+  auto x = let("x", a[gid.x]);
+  if_(x > 3, [&] { print("{} of {:>8.3f}", x, 1.5); });
+  assert_(x < 9, "x = {:#x}, {}", x, gid.x);
+  assert_(true, "never");
+  a[gid.x] = x + 1;
+  expect_program(p, R"(program tell { workgroup 64; inout a : u32[];
+    print("start");
+    let x = a[gid.x];
+    if x > 3 { print("{} of {:>8.3f}", x, 1.5); }
+    assert(x < 9, "x = {:#x}, {}", x, gid.x);
+    assert(true, "never");
+    a[gid.x] = x + 1; })");
+}
+
 TEST(Builder, WritesAtomicsAndSubgroupOperations) {
   ProgramBuilder p("effects");
   p.workgroup(64);

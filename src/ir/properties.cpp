@@ -69,7 +69,14 @@ void own_arguments(Program& program, Expr& expr) {
   const auto shared = program.arguments(call->args);
   call->args = program.add_args(std::vector<Arg>(shared.begin(), shared.end()));
 }
-void own_arguments(Program&, Stmt&) {}
+void own_arguments(Program& program, Stmt& stmt) {
+  const auto own = [&](Range& args) {
+    const auto shared = program.values(args);
+    args = program.add_values(std::vector<ExprId>(shared.begin(), shared.end()));
+  };
+  if (auto* print = std::get_if<Print>(&stmt)) own(print->args);
+  if (auto* assertion = std::get_if<Assert>(&stmt)) own(assertion->args);
+}
 
 // The walkers hand out the fields of a node, which here is the caller's to change.
 template <class Node>
@@ -162,7 +169,8 @@ void visit_stmt_memories(AnyProgram& program, Node& stmt, Visit&& visit) {
       [&](As<Node, Swap>& s) {
         visit(s.a, Access::Update, ExprId{}, false);
         visit(s.b, Access::Update, ExprId{}, false);
-      });
+      },
+      [](As<Node, Print>&) {}, [](As<Node, Assert>&) {});
 }
 
 template <class Node, class Visit>
@@ -190,7 +198,7 @@ void visit_stmt_locals(Node& stmt, Visit&& visit) {
       [](As<Node, Nested>&) {}, [](As<Node, Region>&) {}, [](As<Node, Barrier>&) {},
       [](As<Node, Fixpoint>&) {}, [](As<Node, AsyncCopy>&) {}, [](As<Node, Wait>&) {},
       [](As<Node, Trap>&) {}, [](As<Node, Resume>&) {}, [](As<Node, Collective>&) {},
-      [](As<Node, Swap>&) {});
+      [](As<Node, Swap>&) {}, [](As<Node, Print>&) {}, [](As<Node, Assert>&) {});
 }
 
 }  // namespace

@@ -229,6 +229,9 @@ struct StmtRows {
   Row operator()(const Resume&) const { return convergent(Scope::Grid, false); }
   Row operator()(const Collective&) const { return convergent(Scope::Grid, true); }
   Row operator()(const Swap&) const { return convergent(Scope::Grid, true); }
+  // How often it is executed matters, but its loads stop no lane.
+  Row operator()(const Print&) const { return kSafe; }
+  Row operator()(const Assert&) const { return {.may_end_lane = false}; }
 
  private:
   static Row loop() {

@@ -117,6 +117,8 @@ constexpr std::array<StmtExpectation, std::variant_size_v<Stmt>> kStmts = {{
     {"Resume", kStay, Scope::Grid, false, false, true, false, false},
     {"Collective", kStay, Scope::Grid, false, true, true, false, false},
     {"Swap", kStay, Scope::Grid, false, true, true, false, false},
+    {"Print", kStay, std::nullopt, false, false, true, false, false},
+    {"Assert", kStay, std::nullopt, false, false, true, true, false},
 }};
 
 TEST(Properties, EveryKindOfStatement) {

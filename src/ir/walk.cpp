@@ -35,7 +35,12 @@ void for_each_operand(const Program& program, const Expr& expr,
       [](const Poison&) {});
 }
 
-void for_each_operand(const Program&, const Stmt& stmt, FunctionRef<void(const ExprId&)> visit) {
+void for_each_operand(const Program& program, const Stmt& stmt,
+                      FunctionRef<void(const ExprId&)> visit) {
+  // One by one: `visit` may add to the lists.
+  const auto list = [&](Range range) {
+    for (uint32_t i = 0; i < range.count; ++i) visit(program.expr_lists[range.first + i]);
+  };
   match(
       stmt, [&](const Let& s) { visit(s.value); }, [](const DeclareArray&) {},
       [&](const Assign& s) { visit(s.value); },
@@ -65,7 +70,11 @@ void for_each_operand(const Program&, const Stmt& stmt, FunctionRef<void(const E
         if (s.root.valid()) visit(s.root);
         if (s.group.valid()) visit(s.group);
       },
-      [](const Swap&) {});
+      [](const Swap&) {}, [&](const Print& s) { list(s.args); },
+      [&](const Assert& s) {
+        visit(s.condition);
+        list(s.args);
+      });
 }
 
 void for_each_block(const Stmt& stmt, FunctionRef<void(const Block&)> visit) {
@@ -81,7 +90,7 @@ void for_each_block(const Stmt& stmt, FunctionRef<void(const Block&)> visit) {
       [&](const Nested& s) { visit(s.body); }, [&](const Region& s) { visit(s.body); },
       [](const Barrier&) {}, [&](const Fixpoint& s) { visit(s.body); }, [](const AsyncCopy&) {},
       [](const Wait&) {}, [](const Trap&) {}, [](const Resume&) {}, [](const Collective&) {},
-      [](const Swap&) {});
+      [](const Swap&) {}, [](const Print&) {}, [](const Assert&) {});
 }
 
 }  // namespace vyre::ir

@@ -39,6 +39,8 @@ enum class Op : uint8_t {
   Retire,     // unless a: this lane takes no part in subgroup operations any more
   End,        // this lane ends
   Trap,       // a = value, b = tag, c = target if there is a resume, else kNoTarget
+  Print,      // a = row of Code::prints
+  Assert,     // the lane ends unless b, in checked mode; a = row of Code::prints
   CopyAsync,  // a = row of Code::copies
   // Where lanes synchronise. A lane stops there until all live lanes of the scope have arrived.
   Barrier,        // scope
@@ -61,7 +63,7 @@ struct Instr {
   Op op = Op::End;
   ir::Type type = ir::Type::U32;  // of the index, the loop variable or the operands
   ir::Scope scope = ir::Scope::Workgroup;
-  uint8_t what = 0;   // AtomicOp, SubgroupOp
+  uint8_t what = 0;   // AtomicOp, SubgroupOp; of a Load: 1 where it neither stops nor races
   uint8_t order = 0;  // MemoryOrder
   Slot dst = 0;
   uint32_t a = 0, b = 0, c = 0;
@@ -102,6 +104,13 @@ struct CollectiveInfo {
   MemoryRow src = 0, dst = 0;
 };
 
+// A print() or assert().
+struct PrintInfo {
+  ir::StmtId stmt;
+  std::vector<Slot> slots;
+  std::vector<ir::Type> types;
+};
+
 struct Code {
   std::vector<Instr> instrs;
   std::vector<ir::StmtId> stmts;  // by Pc: the statement it belongs to
@@ -111,6 +120,8 @@ struct Code {
   std::vector<CopyInfo> copies;
   std::vector<FixpointInfo> fixpoints;
   std::vector<CollectiveInfo> collectives;
+  std::vector<PrintInfo> prints;
+  uint32_t print_words = 0;                   // check::print_record_words()
   std::vector<Pc> unconditional_collectives;  // outside branches, loops and functions, in order
   uint32_t frame_slots = 0;
   uint64_t shared_bytes = 0;

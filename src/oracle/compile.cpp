@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "base/match.hpp"
+#include "check/prints.hpp"
 #include "oracle/emitter.hpp"
 
 namespace vyre::oracle {
@@ -27,6 +28,7 @@ class Compiler : private Emitter {
 
   Code run() {
     declare_memories();
+    code_.print_words = check::print_record_words(c_);
     Body main = compile_body(p_.body, {}, false);
     std::vector<Body> fns(p_.fns.size());
     std::vector<Pc> entry(p_.fns.size());
@@ -162,8 +164,29 @@ class Compiler : private Emitter {
           Instr& i = emit(Op::Swap);
           i.a = first;
           i.b = second;
-        });
+        },
+        [&](const Print& s) { printed(Op::Print, {}, s.args); },
+        [&](const Assert& s) { printed(Op::Assert, s.condition, s.args); });
     stmt_ = outer;
+  }
+
+  // No step of its own: with and without it lanes come to everything else in the same order.
+  void printed(Op op, ExprId condition, Range args) {
+    with_temporaries([&] {
+      quiet_ = true;
+      PrintInfo info{.stmt = stmt_, .slots = {}, .types = {}};
+      const Slot holds = condition.valid() ? value(condition) : 0;
+      for (const ExprId arg : p_.values(args)) {
+        info.slots.push_back(value(arg));
+        info.types.push_back(*c_.expr_types[arg.index()]);
+      }
+      quiet_ = false;
+      Instr& i = emit(op);
+      i.a = static_cast<uint32_t>(code_.prints.size());
+      i.b = holds;
+      code_.prints.push_back(std::move(info));
+      return 0;
+    });
   }
 
   void let(const Let& s) {
@@ -391,6 +414,7 @@ class Compiler : private Emitter {
     const Slot dst = new_slots();
     Instr& i = emit(Op::Load, id);
     i.type = index_type;
+    i.what = quiet_ ? 1 : 0;
     i.memory = row_of(memory);
     i.dst = dst;
     i.a = index;
@@ -479,7 +503,8 @@ class Compiler : private Emitter {
 
   LocalId live_;
   bool in_fn_ = false;
-  int depth_ = 0;  // branches, loops and fixpoints around the current statement
+  bool quiet_ = false;  // loads neither stop nor race
+  int depth_ = 0;       // branches, loops and fixpoints around the current statement
   std::vector<Pc> breaks_, continues_;
   std::vector<std::pair<Pc, FnId>> calls_;
   std::vector<Pc> traps_;

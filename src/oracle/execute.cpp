@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "check/prints.hpp"
+#include "ir/print_format.hpp"
 #include "oracle/machine.hpp"
 
 namespace vyre::oracle {
@@ -157,8 +159,9 @@ bool Machine::access(Group& group, uint32_t index, Pc pc, uint64_t* frame) {
   const MemoryRow row = resolve(i.memory, frame);
   const MemoryView memory = view(row, group, frame);
   const std::optional<uint64_t> element = element_at(i.type, frame[i.a], memory.count);
+  const bool quiet = i.op == Op::Load && i.what != 0;
   if (!element) {
-    if (options_.checked) {
+    if (options_.checked && !quiet) {
       stop({.kind = Stop::Kind::OutOfBounds,
             .lane = global_id(group, index),
             .pc = pc,
@@ -171,7 +174,7 @@ bool Machine::access(Group& group, uint32_t index, Pc pc, uint64_t* frame) {
     if (i.op != Op::Store) frame[i.dst] = 0;
     return true;
   }
-  const bool tracked = races_ && code_.memories[row].kind <= MemoryInfo::Kind::Shared;
+  const bool tracked = races_ && !quiet && code_.memories[row].kind <= MemoryInfo::Kind::Shared;
   const auto accessor = [&]() -> Accessor {
     const uint32_t id = global_id(group, index);
     return {id, group.id, index / options_.subgroup_size, id, pc};
@@ -203,6 +206,33 @@ bool Machine::access(Group& group, uint32_t index, Pc pc, uint64_t* frame) {
     }
   }
   return true;
+}
+
+std::string Machine::text_of(const PrintInfo& info, const uint64_t* frame) const {
+  std::vector<uint64_t> bits;
+  for (const Slot slot : info.slots) bits.push_back(frame[slot]);
+  const Stmt& stmt = checked_.program[info.stmt];
+  const auto* print = std::get_if<Print>(&stmt);
+  return format_text(print != nullptr ? print->format : std::get<Assert>(stmt).format, info.types,
+                     bits);
+}
+
+void Machine::print(const PrintInfo& info, uint32_t lane, const uint64_t* frame) {
+  if (options_.print_bytes == 0) return;
+  if (printed_.lines.size() >= check::print_capacity(options_.print_bytes, code_.print_words)) {
+    ++printed_.dropped;
+    return;
+  }
+  printed_.lines.push_back({.phase = totals_.phases - phases_before_,
+                            .lane = lane,
+                            .at = checked_.program.position_of(info.stmt),
+                            .text = text_of(info, frame)});
+}
+
+PrintReport Machine::take_printed() {
+  std::ranges::stable_sort(printed_.lines, {},
+                           [](const PrintLine& line) { return std::pair(line.phase, line.lane); });
+  return std::exchange(printed_, {});
 }
 
 void Machine::suspend(Group& group, uint32_t index, Pc pc, const uint64_t* frame) {
@@ -294,6 +324,15 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
         if (ended) return false;
         break;
       }
+      case Op::Print: print(code_.prints[i.a], global_id(group, index), frame); break;
+      case Op::Assert:
+        if (!options_.checked || frame[i.b] != 0) break;
+        stop({.kind = Stop::Kind::Assertion,
+              .lane = global_id(group, index),
+              .pc = pc,
+              .text = text_of(code_.prints[i.a], frame)});
+        leave(group, index, LaneState::Ended);
+        return false;
       case Op::End:
       case Op::Trap:
       case Op::FixpointEnter:

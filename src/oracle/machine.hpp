@@ -68,7 +68,7 @@ struct LaneRef {
 
 // Why a dispatch stops at the end of its phase.
 struct Stop {
-  enum class Kind : uint8_t { Trap, OutOfBounds, FixpointZero };
+  enum class Kind : uint8_t { Trap, OutOfBounds, FixpointZero, Assertion };
   Kind kind = Kind::Trap;
   uint32_t lane = 0;  // the smallest of the phase
   Pc pc = 0;
@@ -77,6 +77,7 @@ struct Stop {
   MemoryRow memory = 0;
   __int128 index = 0;
   uint64_t count = 0;
+  std::string text = {};  // of an assertion
 };
 
 // A run of some workgroups of a grid, for programs that are part of a plan.
@@ -109,6 +110,8 @@ class Machine : private HandlerBuffers {
   Result<void> run_pass();
   // What happened over all passes, but for buffers and launch.
   Outcome take_totals();
+  // What print() has written over all passes, sorted.
+  PrintReport take_printed();
   // Why the pass ended early, if a lane stopped it.
   [[nodiscard]] const std::optional<Stop>& stopped() const { return stop_; }
   // Elements of agreed buffers that two lanes stored different values to.
@@ -151,6 +154,8 @@ class Machine : private HandlerBuffers {
   void start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame, bool& ended);
   void perform(Group& group, PendingCopy& copy);
   void stop(const Stop& stop);
+  [[nodiscard]] std::string text_of(const PrintInfo& info, const uint64_t* frame) const;
+  void print(const PrintInfo& info, uint32_t lane, const uint64_t* frame);
 
   // ---- synchronise.cpp: what happens where lanes synchronise
   void arrive(Group& group, uint32_t index, ir::Scope scope);
@@ -216,6 +221,8 @@ class Machine : private HandlerBuffers {
   uint64_t until_poll_ = 0;
 
   Outcome totals_;
+  uint64_t phases_before_ = 0;  // of the passes before this one
+  PrintReport printed_;
 };
 
 }  // namespace vyre::oracle

@@ -78,12 +78,19 @@ Result<Outcome> run_checked(const check::CheckedProgram& checked,
   std::vector<std::vector<std::byte>> buffers = make_buffers(checked, launch, inputs);
   Machine machine(checked, code, launch, options, {buffers.begin(), buffers.end()});
 
+  // Also of a dispatch that fails.
+  const auto report_prints = [&] {
+    if (options.print_bytes != 0 && options.on_printed) options.on_printed(machine.take_printed());
+  };
   uint32_t iterations = 0;
   bool converged = false;
   while (iterations < options.iterations && !converged) {
     std::vector<std::vector<std::byte>> before;
     if (options.iterations > 1) before = buffers;
-    VYRE_TRY(machine.run_pass());
+    if (auto ran = machine.run_pass(); !ran) {
+      report_prints();
+      return std::unexpected(std::move(ran.error()));
+    }
     ++iterations;
     if (options.iterations == 1) break;
     converged = true;
@@ -91,6 +98,7 @@ Result<Outcome> run_checked(const check::CheckedProgram& checked,
       if (is_written(checked.program.buffers[i].kind)) converged = before[i] == buffers[i];
   }
 
+  report_prints();
   Outcome outcome = machine.take_totals();
   outcome.state_bytes_per_lane = sizeof(Lane) + 8 * uint64_t{code.frame_slots};
   outcome.buffers = std::move(buffers);

@@ -184,6 +184,7 @@ Result<void> Machine::run_pass() {
   next_collective_ = 0;
   fixpoint_passes_ = 0;
   fixpoint_converged_ = false;
+  phases_before_ = totals_.phases;
   until_poll_ = 1;
   unstarted_ = groups_in_slice_;
   if (unstarted_ == 0) return {};

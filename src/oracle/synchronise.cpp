@@ -322,6 +322,17 @@ Error trapped_error(const TrapReport& report) {
           .diagnostics = {}};
 }
 
+Error assertion_error(uint32_t lane, std::string_view text, Position at) {
+  return {
+      .code = ErrorCode::Trapped,
+      .message = fmt::format("lane {}: the assertion failed: {}. Fix: look at why the condition "
+                             "does not hold there",
+                             lane, text),
+      .context = {},
+      .at = std::move(at),
+      .diagnostics = {}};
+}
+
 Error zero_passes_error(uint32_t lane, Position at) {
   return {.code = ErrorCode::InvalidArgument,
           .message = fmt::format(
@@ -361,6 +372,7 @@ Error error_of(const check::CheckedProgram& checked, const Code& code, const Sto
       return trapped_error(
           {.tag = stop.tag, .value = stop.value, .lane = stop.lane, .at = error.at});
     case Stop::Kind::FixpointZero: return zero_passes_error(stop.lane, error.at);
+    case Stop::Kind::Assertion: return assertion_error(stop.lane, stop.text, error.at);
     case Stop::Kind::OutOfBounds: {
       const Memory m = code.memories[stop.memory].memory;
       const std::string& name = m.kind == Memory::Kind::Buffer  ? p[m.buffer()].name

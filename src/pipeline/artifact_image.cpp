@@ -194,7 +194,7 @@ void visit(A& a, plan::SegmentLaunch& x) {
 
 template <class A>
 void visit(A& a, Hidden& x) {
-  a.one_of(x.kind, 12);
+  a.one_of(x.kind, 14);
   a.text(x.name);
   a.one_of(x.element, ir::kTypeCount);
   a.one_of(x.extent, 4);
@@ -287,7 +287,15 @@ void visit(A& a, plan::Schedule& x) {
   a.list(x.sites, [&](plan::Site& site) {
     a.number(site.tag);
     a.flag(site.zero_passes);
+    a.flag(site.assertion);
   });
+  const auto printed = [&](plan::PrintSite& site) {
+    a.text(site.format);
+    a.list(site.types, [&](ir::Type& type) { a.one_of(type, ir::kTypeCount); });
+  };
+  a.list(x.prints, printed);
+  a.list(x.asserts, printed);
+  a.number(x.print_words);
   a.number(x.frame_words);
   a.number(x.group_frame_words);
   a.number(x.barriers);

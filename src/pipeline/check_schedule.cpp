@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/match.hpp"
+#include "check/prints.hpp"
 #include "vyre/check/launch.hpp"
 
 namespace vyre::pipeline {
@@ -51,9 +52,35 @@ class ScheduleCheck {
     if (s_.control.fixpoints != s_.fixpoints.size() || s_.control.resumes != s_.resumes.size())
       return false;
     return (s_.whole || has_words(Hidden::Kind::Control, uint64_t{s_.control.count()})) &&
-           fits(Hidden::Kind::Frame, s_.frame_words) &&
+           fits(Hidden::Kind::Frame, s_.frame_words) && printed() &&
            fits(Hidden::Kind::Fixpoint, kFixpointWords) && fits(Hidden::Kind::Grid, kGridWords) &&
            (s_.resumes.empty() || s_.find_hidden(Hidden::Kind::Mask));
+  }
+
+  // The host reads as many words of a record as its row says.
+  [[nodiscard]] bool printed() const {
+    const auto row = s_.find_hidden(Hidden::Kind::Print);
+    if (row.has_value() != (s_.print_words != 0)) return false;
+    if (row && (s_.hidden[*row].extent != Hidden::Extent::Once ||
+                s_.hidden[*row].element != ir::Type::U32))
+      return false;
+    const auto fits = [](const plan::PrintSite& site, uint64_t most) {
+      uint64_t words = 0;
+      for (const ir::Type type : site.types) words += check::print_words(type);
+      return words <= most;
+    };
+    const auto areas = static_cast<uint64_t>(std::ranges::count_if(s_.hidden, [](const Hidden& h) {
+      return h.kind == Hidden::Kind::Asserted && h.extent == Hidden::Extent::PerLane &&
+             h.element == ir::Type::U32 && h.count == 1;
+    }));
+    return std::ranges::all_of(
+               s_.prints,
+               [&](const plan::PrintSite& site) {
+                 return fits(site, s_.print_words -
+                                       std::min<uint64_t>(s_.print_words, check::kPrintRecordHead));
+               }) &&
+           std::ranges::all_of(s_.asserts,
+                               [&](const plan::PrintSite& site) { return fits(site, areas); });
   }
 
   static bool binding(const EntryBinding& b) {

@@ -32,7 +32,7 @@ template <class Archive>
 void fields(Archive& a, Policy& x) {
   a(x.variant.route, x.variant.workgroups_per_block, x.variant.unrolled_iterations,
     x.variant.interleave, x.variant.is_1d, x.variant.lanes, x.checked, x.workgroup, x.ulp_budget,
-    x.profile);
+    x.profile, x.print);
 }
 template <class Archive>
 void fields(Archive& a, CompileJob& x) {

@@ -115,7 +115,7 @@ Policy effective_policy(Policy policy, const check::CheckedProgram& program,
 // The bindings name every field, so that a new one has to be described here: without that it would
 // not be a part of the key.
 Fields describe(const Policy& policy) {
-  const auto& [variant, checked, workgroup, ulp_budget, profile] = policy;
+  const auto& [variant, checked, workgroup, ulp_budget, profile, print] = policy;
   const auto& [route, workgroups_per_block, unrolled_iterations, interleave, is_1d, lanes] =
       variant;
   return {{"route", std::string(plan::name_of(route))},
@@ -127,7 +127,8 @@ Fields describe(const Policy& policy) {
           {"unrolled_iterations", std::to_string(unrolled_iterations)},
           {"interleave", std::to_string(interleave)},
           {"is_1d", bool_text(is_1d)},
-          {"lanes", std::to_string(lanes)}};
+          {"lanes", std::to_string(lanes)},
+          {"print", bool_text(print)}};
 }
 
 Source make_source(std::shared_ptr<const check::CheckedProgram> program) {
@@ -159,7 +160,8 @@ plan::PlanOptions plan_options(const Policy& policy, const device::Capabilities&
   return {.variant = policy.variant,
           .checked = policy.checked,
           .wide_index = capabilities.i64,
-          .workgroup = policy.workgroup};
+          .workgroup = policy.workgroup,
+          .print = policy.print};
 }
 
 Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy& policy,
@@ -167,7 +169,7 @@ Result<plan::Plan> make_plan(const check::CheckedProgram& program, const Policy&
   const StageScope stage(Stage::Plan);
   poll_stop_now();
   if (policy.variant.route == plan::Route::Native && capabilities.whole_programs)
-    return plan::whole_plan(program);
+    return plan::whole_plan(program, plan_options(policy, capabilities));
   return plan::make_plan(program, plan_options(policy, capabilities));
 }
 

@@ -19,6 +19,14 @@ void fields(Archive& a, Region& x) {
   a(x.name, x.body);
 }
 template <class Archive>
+void fields(Archive& a, Print& x) {
+  a(x.format, x.args);
+}
+template <class Archive>
+void fields(Archive& a, Assert& x) {
+  a(x.condition, x.format, x.args);
+}
+template <class Archive>
 void fields(Archive& a, Local& x) {
   a(x.name, x.kind, x.type, x.count);
 }

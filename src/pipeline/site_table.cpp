@@ -47,6 +47,11 @@ Position SiteTable::site(uint32_t number) const {
   return found && number < (*found)->sites.size() ? (*found)->sites[number].at : Position{};
 }
 
+Position SiteTable::print(uint32_t number) const {
+  const auto found = plan();
+  return found && number < (*found)->prints.size() ? (*found)->prints[number].at : Position{};
+}
+
 Position SiteTable::collective(const plan::Schedule& schedule,
                                const plan::CollectiveStep& step) const {
   const auto found = plan();

@@ -28,6 +28,7 @@ class SiteTable {
   // May be called by several threads at once.
   [[nodiscard]] Result<std::shared_ptr<const plan::Plan>> plan() const;
   // Of Plan::sites. Unknown if there is no such site, or the program has no positions.
+  [[nodiscard]] Position print(uint32_t number) const;
   [[nodiscard]] Position site(uint32_t number) const;
   // Of a collective step in the tree of a schedule of this program.
   [[nodiscard]] Position collective(const plan::Schedule& schedule,

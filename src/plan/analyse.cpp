@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/check.hpp"
 #include "base/match.hpp"
 #include "ir/maths.hpp"
 #include "ir/properties.hpp"
@@ -321,9 +322,13 @@ class Analysis {
           if (matched(x.tag)) live.unite(tree_.park.try_emplace(id.value, empty_).first->second);
           use(x.value, live);
         },
-        [](const Resume&) {}, [](const Collective&) {}, [](const Swap&) {});
+        [](const Resume&) {}, [](const Collective&) {}, [](const Swap&) {}, [](const Resume&) {},
+        [](const Collective&) {}, [](const Print&) { refuse_print(); },
+        [](const Assert&) { refuse_print(); });
     return live;
   }
+
+  static void refuse_print() { VYRE_CHECK(!"lower-prints left a print or an assert"); }
 
   LiveSet& statement_head(StmtId id) {
     return statement_heads_.try_emplace(id.value, empty_).first->second;

@@ -106,7 +106,8 @@ class Cutter {
         [&](const Swap&) {
           close(!mutated(Mutation::SwapEndsNoPhase), at, out);
           out.push_back({SwapNode{id}});
-        });
+        },
+        [&](const Print&) { refuse_plain(); }, [&](const Assert&) { refuse_plain(); });
   }
 
   void branch(StmtId id, const Position& at, Nodes& out) {

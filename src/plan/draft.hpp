@@ -53,6 +53,8 @@ struct DraftData {
   // A trap with this tag stops the dispatch because of a fixpoint of at most 0 passes. All live
   // lanes of the grid take it at once.
   std::optional<uint16_t> zero_passes_tag;
+  // A trap with this tag is an assert that failed, and its value the row in Outline::asserts.
+  std::optional<uint16_t> assert_tag;
 
   // ---- what the inliner settles
   // Inlining a function twice doubles its resumes, so each copy has a number of its own as tag.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.hpp"
 #include "base/match.hpp"
 #include "ir/properties.hpp"
 #include "vyre/ir/semantics.hpp"
@@ -399,7 +400,9 @@ StmtId Extractor::stmt(StmtId id) {
       [&](Swap& x) {
         x.a = memory(x.a);
         x.b = memory(x.b);
-      });
+      },
+      [](Print&) { VYRE_CHECK(!"lower-prints left a print"); },
+      [](Assert&) { VYRE_CHECK(!"lower-prints left an assert"); });
   const StmtId copy = c_.program.add(std::move(s), loc(d_.p.loc(id)));
   c_.flow_levels.resize(c_.program.stmts.size(), Level::Lane);
   c_.flow_levels[copy.index()] = d_.c.flow_levels[id.index()];

@@ -128,7 +128,9 @@ class Inliner : private Hoister {
     for (const StmtId id : d_.p.items(d_.p[fn].body)) {
       for_each_stmt(d_.p, id, [&](StmtId s) {
         const StmtProperties row = properties_of(d_.p[s]);
-        yes |= synchronises(row.synchronises) || row.exit == Exit::Trap;
+        // Prints and asserts use hidden memory, which no function sees.
+        yes |= synchronises(row.synchronises) || row.exit == Exit::Trap ||
+               std::holds_alternative<Print>(d_.p[s]) || std::holds_alternative<Assert>(d_.p[s]);
         for_each_memory(d_.p, d_.p[s], touch);
       });
       for_each_expr_below(d_.p, id, visit);

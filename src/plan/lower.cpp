@@ -8,6 +8,7 @@
 #include <array>
 #include <utility>
 
+#include "check/prints.hpp"
 #include "ir/properties.hpp"
 #include "plan/passes.hpp"
 #include "plan/validate.hpp"
@@ -65,6 +66,15 @@ Lowering inline_all_calls(Lowering l) {
   return l;
 }
 
+Lowering lower_all_prints(Lowering l) {
+  const check::PrintsKept kept{.prints = l.options.print, .asserts = l.options.checked};
+  if (check::has_kept(l.d.c, kept)) {
+    const uint32_t words = l.options.print ? check::print_record_words(l.d.c) : 0;
+    l.d = lower_prints(std::move(l.d), l.plan, words);
+  }
+  return l;
+}
+
 Lowering declare_control(Lowering l) {
   l.plan.control.fixpoints = static_cast<uint32_t>(l.d.fixpoints.size());
   Hidden words;
@@ -101,6 +111,10 @@ constexpr auto kOfProgram = std::to_array<ProgramPass>({
      kAll,
      inline_all_calls,
      invariant::barriers_in_the_body},
+    {{"lower-prints", "a line that is printed is a record in memory, a failed assert is a trap"},
+     kGrid,
+     lower_all_prints,
+     invariant::prints_lowered},
     {{"guard-zero-passes", "a fixpoint of at most 0 passes stops all lanes before it starts"},
      kGrid,
      [](Lowering l) {
@@ -274,11 +288,19 @@ Lowering run_segment_passes(Lowering l, const Observer& observer) {
 
 }  // namespace
 
+namespace {
+check::PrintsKept kept_by(const PlanOptions& options) {
+  return {.prints = options.print, .asserts = options.checked};
+}
+}  // namespace
+
 Lowering::Lowering(const check::CheckedProgram& checked, const PlanOptions& how, Target to)
     : options(how),
       target(to),
       cuts{to == Phases ? Scope::Workgroup : Scope::Grid, stays_in_launch()},
-      d(checked) {
+      d(check::has_dropped(checked, kept_by(how))
+            ? Draft(check::without_dropped(checked, kept_by(how)))
+            : Draft(checked)) {
   d.checked = options.checked;
   // In the memory of the other buffer, what a buffer requires of its own does not hold.
   for (const check::SwapFact& swap : checked.swaps)

@@ -19,6 +19,10 @@ struct Inlined {
 };
 Draft inline_calls(Draft d, const Inlined& also);
 
+// Promise: no print and no assert is left. `record_words`: check::print_record_words(), 0 if
+// nothing is printed.
+Draft lower_prints(Draft d, Outline& plan, uint32_t record_words);
+
 // Promise: a fixpoint whose passes may be 0 stands behind a trap with the tag
 // Draft::zero_passes_tag, which all live lanes take if they are.
 Draft guard_zero_passes(Draft d);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "check/prints.hpp"
 #include "plan/enclosing.hpp"
 #include "plan/lower.hpp"
 
@@ -42,6 +43,8 @@ std::string_view name_of(Hidden::Kind kind) {
     case Hidden::Kind::Snapshot: return "snapshot";
     case Hidden::Kind::Votes: return "meeting";
     case Hidden::Kind::Grid: return "grid";
+    case Hidden::Kind::Print: return "printed lines";
+    case Hidden::Kind::Asserted: return "failed asserts";
   }
   return "?";
 }
@@ -66,12 +69,19 @@ std::string_view name_of(FixpointMode mode) {
 
 namespace {
 
-Plan whole_program(const check::CheckedProgram& checked, Route route) {
+check::PrintsKept kept_by(const PlanOptions& options) {
+  return {.prints = options.print, .asserts = options.checked};
+}
+
+Plan whole_program(const check::CheckedProgram& source, const PlanOptions& options, Route route) {
   Plan plan;
   plan.route = route;
   plan.whole = true;
   Segment segment;
-  segment.program = checked;
+  segment.program = source;
+  if (check::has_dropped(source, kept_by(options)))
+    segment.program = check::without_dropped(std::move(segment.program), kept_by(options));
+  const check::CheckedProgram& checked = segment.program;
   for (uint32_t i = 0; i < checked.program.buffers.size(); ++i)
     segment.arguments.push_back({Argument::Kind::Source, i});
   for (const Stmt& s : checked.program.stmts)
@@ -88,8 +98,8 @@ Plan whole_program(const check::CheckedProgram& checked, Route route) {
 
 }  // namespace
 
-Plan whole_plan(const check::CheckedProgram& checked) {
-  return whole_program(checked, Route::Native);
+Plan whole_plan(const check::CheckedProgram& checked, const PlanOptions& options) {
+  return whole_program(checked, options, Route::Native);
 }
 
 namespace {
@@ -125,9 +135,16 @@ Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& 
 
 Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& options,
                        const Observer& observer) {
-  if (!checked.has_grid_barrier && !options.workgroup)
-    return whole_program(checked, options.variant.route);
   const Route route = options.variant.route;
+  // What is printed needs memory of the plan; there is nothing to be cut.
+  const bool prints = check::has_kept(checked, kept_by(options));
+  if (!checked.has_grid_barrier && !options.workgroup && !prints)
+    return whole_program(checked, options, route);
+  if (!checked.has_grid_barrier && prints) {
+    auto plan = lower(checked, options, Target::Split, observer);
+    if (!plan) return std::unexpected(too_large(plan.error().segments));
+    return std::move(*plan);
+  }
   if (route == Route::Native && options.checked) return std::unexpected(unsupported_checked());
   std::string not_persistent;
   auto target = route == Route::Native ? Target::Native : Target::Split;

@@ -308,7 +308,8 @@ void SegmentMaker::rewrite(StmtId id, StmtList& out) {
 void SegmentMaker::rewrite_trap(StmtId id, const Trap& trap, ExprId value, StmtList& out) {
   uint32_t site = static_cast<uint32_t>(plan_.sites.size());
   const bool zero = trap.tag == d_.zero_passes_tag;
-  plan_.sites.push_back({zero ? uint16_t{0} : d_.source_tag(trap.tag), zero, d_.p.position_of(id)});
+  plan_.sites.push_back({zero ? uint16_t{0} : d_.source_tag(trap.tag), zero, d_.p.position_of(id),
+                         trap.tag == d_.assert_tag});
   if (mutated(Mutation::TrapSiteOfOther)) site = site == 0 ? 1 : 0;
   const auto resume = l_.resumes.find(trap.tag);
   out.push_back(d_.store(Memory::of(h_.report_value), spiller_.lane(), value));

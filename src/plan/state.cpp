@@ -50,6 +50,7 @@ Result<StateBytes> state_bytes(const Outline& plan, const check::CheckedProgram&
                                const check::Launch& launch) {
   StateBytes bytes;
   for (const Hidden& h : plan.hidden) {
+    if (h.kind == Hidden::Kind::Print) continue;  // print_bytes bounds it
     const uint64_t units = h.extent == Hidden::Extent::PerLane
                                ? launch.workgroups() * launch.lanes_per_workgroup()
                            : h.extent == Hidden::Extent::PerWorkgroup ? launch.workgroups()

@@ -157,6 +157,14 @@ std::string barriers_in_the_body(const Lowering& l) {
   return CalledFunctions(l.d).run(body_of(l));
 }
 
+std::string prints_lowered(const Lowering& l) {
+  return first_stmt(l.d, body_of(l), [&](StmtId s) {
+    return std::holds_alternative<Print>(l.d.p[s]) || std::holds_alternative<Assert>(l.d.p[s])
+               ? "a print or an assert is left" + at_line(l.d, s)
+               : std::string();
+  });
+}
+
 std::string zero_passes_guarded(const Lowering& l) {
   return first_stmt(l.d, body_of(l), [&](StmtId s) {
     const auto* fixpoint = std::get_if<Fixpoint>(&l.d.p[s]);

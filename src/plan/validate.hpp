@@ -31,6 +31,7 @@ std::string well_formed(const Lowering& l);
 // No function that is called synchronises more than a subgroup, stops a lane or reads the result of
 // a fixpoint.
 std::string barriers_in_the_body(const Lowering& l);
+std::string prints_lowered(const Lowering& l);
 // The most passes of a fixpoint are a constant above 0, or a local that a trap has tested.
 std::string zero_passes_guarded(const Lowering& l);
 // Every fixpoint has a row with a mode for each of its buffers.

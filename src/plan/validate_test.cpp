@@ -116,6 +116,13 @@ TEST(Validate, BarriersInFunctions) {
             "the function `wait_for`, which is called, synchronises or stops lanes (line 4)");
 }
 
+TEST(Validate, Prints) {
+  Lowering l = lowered(kLoop, "lower-prints");
+  EXPECT_EQ(broken(l, "lower-prints"), "");
+  append(l, l.d.stmt(Print{"left", {}}));
+  EXPECT_EQ(broken(l, "lower-prints"), "a print or an assert is left");
+}
+
 TEST(Validate, FixpointsOfZeroPasses) {
   Lowering l = lowered(kFixpoint, "guard-zero-passes");
   EXPECT_EQ(broken(l, "guard-zero-passes"), "");

@@ -96,6 +96,11 @@ Result<void> check_config(const DispatchConfig& config) {
         fmt::format("there is no timing {}. Fix: use none, dispatch, segments or regions",
                     std::to_underlying(*config.timing)));
   if (config.profile) VYRE_TRY(pipeline::profile_of(*config.profile));
+  if (config.print_bytes && *config.print_bytes > kMostPrintBytes)
+    return invalid(
+        fmt::format("print_bytes = {}, and at most {} are allowed. Fix: print less, or "
+                    "store what is needed in an output",
+                    *config.print_bytes, kMostPrintBytes));
   if (config.timeout && config.timeout->count() < 0)
     return invalid("a timeout below zero. Fix: leave it out, or use 0, for no limit");
   return {};

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/errors.hpp"
 #include "base/fork.hpp"
+#include "check/prints.hpp"
 #include "pipeline/choose_strategy.hpp"
 #include "run/entry.hpp"
 #include "run/errors.hpp"
@@ -96,6 +97,7 @@ pipeline::Policy policy_of(const DispatchConfig& config, const check::CheckedPro
   // check_config() has refused other names.
   if (config.profile)
     policy.profile = pipeline::profile_of(*config.profile).value_or(pipeline::Profile::Throughput);
+  policy.print = config.print.value_or(false) && check::print_record_words(program) != 0;
   return effective_policy(std::move(policy), program, info);
 }
 

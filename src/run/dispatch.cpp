@@ -10,6 +10,7 @@
 #include "base/errors.hpp"
 #include "base/free_memory.hpp"
 #include "base/stop.hpp"
+#include "check/prints.hpp"
 #include "pipeline/site_table.hpp"
 #include "run/break_down.hpp"
 #include "run/errors.hpp"
@@ -25,6 +26,10 @@ using ir::BufferId;
 using plan::Route;
 
 namespace {
+
+check::PrintsKept kept_by(const pipeline::Policy& policy) {
+  return {.prints = policy.print, .asserts = policy.checked};
+}
 
 template <class T>
 const T* get(const std::optional<std::shared_ptr<const T>>& shared) {
@@ -48,6 +53,7 @@ Result<void> Dispatch::prepare(const Arguments& arguments) {
   remember(arguments);
   w.wanted.grid = config_.grid;
   w.wanted.policy = policy_of(config_, *p_.source.program, device_.backend->info());
+  w.wanted.print_bytes = w.wanted.policy.print ? config_.print_bytes.value_or(kPrintBytes) : 0;
   w.wanted.cooperative = config_.cooperative == Cooperative::Require;
   w.wanted.repeated = iterations_of(config_) > 1;
   w.wanted.unknown_grid = false;
@@ -57,7 +63,8 @@ Result<void> Dispatch::prepare(const Arguments& arguments) {
   VYRE_TRY(from.buffer->region(from.offset, 12));
   w.uses.emplace_back(*from.buffer);
   if (!device_.backend->info().capabilities.indirect ||
-      plan::contains_grid_barrier(*p_.source.program))
+      plan::contains_grid_barrier(*p_.source.program) ||
+      check::has_kept(*p_.source.program, kept_by(w.wanted.policy)))
     return {};  // read under the queue lock of the dispatch, and shaped then
   grid_from_ = device::Word{from.buffer->handle(), from.offset};
   w.wanted.unknown_grid = true;
@@ -195,9 +202,13 @@ Result<void> Dispatch::make_shape_with(const std::optional<plan::TunedVariant>& 
   VYRE_TRY(settle_strategy(tuned));
   if (!w.wanted.unknown_grid)
     VYRE_TRY(check_state(p_, w, config_.max_state_bytes.value_or(~uint64_t{0})));
-  w.layout = make_layout(w.variant->schedule, *p_.source.program, w.launch, w.wanted.resident,
-                         w.wanted.repeated);
-  if (one_pass()) w.layout.overwritten = check::overwritten(*p_.source.program, w.launch, w.given);
+  w.layout = make_layout(w.variant->schedule, *p_.source.program, w.launch,
+                         {.resident = w.wanted.resident,
+                          .repeated = w.wanted.repeated,
+                          .print_bytes = w.wanted.print_bytes});
+  if (one_pass())
+    w.layout.overwritten = check::overwritten(
+        *check::kept_program(p_.source.program, kept_by(w.wanted.policy)), w.launch, w.given);
   VYRE_TRY(make_arena(p_, w));
   w.suggestion.tuned = tuned;
   w.shape = w.wanted;
@@ -266,6 +277,7 @@ PlanRunner::Setup Dispatch::runner_setup() const {
   setup.progress = get(config_.progress);
   setup.communicator = config_.communicator.value_or(nullptr);
   setup.grid_from = grid_from_;
+  setup.print_bytes = w.wanted.print_bytes;
   return setup;
 }
 
@@ -394,6 +406,7 @@ Result<void> Dispatch::record_work(Outputs* slots) {
   if (slots != nullptr)
     if (auto ok = check_growth(*slots); !ok) return failed(ok.error(), 0);
   runner_.emplace(runner_setup(), w.memory, w.recorder, report_);
+  if (auto ok = prepare_prints(); !ok) return failed(ok.error(), 0);
   w.recorder.set_host(&*runner_);
 
   w.memory.upload_inputs();
@@ -429,11 +442,14 @@ Result<Report> Dispatch::take(Result<void> done) {
 }
 
 Result<Report> Dispatch::run(Outputs* slots) {
-  return tuning_.measured([&]() -> Result<Report> {
+  prints_ready_ = false;
+  auto report = tuning_.measured([&]() -> Result<Report> {
     VYRE_TRY(record_work(slots));
     Recorder& recorder = lease_->recorder;
     return take(repeats_ ? recorder.flush_again(submit_options()) : recorder.flush());
   });
+  deliver_prints(report);
+  return report;
 }
 
 bool Dispatch::can_start() const {
@@ -529,7 +545,7 @@ void Dispatch::count(uint64_t begun, uint64_t done, uint64_t launches) const {
 bool Dispatch::deferrable() const {
   Report unused;
   if (iterations_of(config_) > 1 || config_.grid_from || config_.trap_handler || config_.progress ||
-      device_.at_host())
+      device_.at_host() || lease_->wanted.policy.print)
     return false;
   // deferred() reads the plan and the setup only.
   return PlanRunner(runner_setup(), lease_->memory, lease_->recorder, unused).deferred();

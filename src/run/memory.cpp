@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/errors.hpp"
+#include "check/prints.hpp"
 
 namespace vyre::run {
 
@@ -26,16 +27,23 @@ bool starts_as_zeros(Hidden::Kind kind) {
     case Hidden::Kind::Mask:
     case Hidden::Kind::Control:
     case Hidden::Kind::Fixpoint:
-    case Hidden::Kind::Votes: return true;
+    case Hidden::Kind::Votes:
+    case Hidden::Kind::Print: return true;
     case Hidden::Kind::Frame:
     case Hidden::Kind::GroupFrame:
     case Hidden::Kind::Slot:
     case Hidden::Kind::ReportValue:
     case Hidden::Kind::ReportSite:
     case Hidden::Kind::Snapshot:
+    case Hidden::Kind::Asserted:
     case Hidden::Kind::Grid: return false;
   }
   return true;
+}
+
+// Cleared once, with the outputs.
+bool keeps_over_passes(Hidden::Kind kind) {
+  return kind == Hidden::Kind::Print;
 }
 
 // state_bytes() has made sure that these fit.
@@ -66,7 +74,9 @@ bool is_written(BufferKind kind) {
 }
 
 Layout make_layout(const plan::Schedule& plan, const check::CheckedProgram& source,
-                   const check::Launch& launch, const std::vector<bool>& resident, bool repeated) {
+                   const check::Launch& launch, const LayoutWishes& wishes) {
+  const std::vector<bool>& resident = wishes.resident;
+  const bool repeated = wishes.repeated;
   Layout layout;
   uint64_t at = 0;
   const auto place = [&](uint64_t bytes) {
@@ -75,11 +85,16 @@ Layout make_layout(const plan::Schedule& plan, const check::CheckedProgram& sour
     return here;
   };
   for (const Hidden& h : plan.hidden)
-    layout.hidden_bytes.push_back(bytes_of_hidden(h, source, launch));
+    layout.hidden_bytes.push_back(
+        h.kind == Hidden::Kind::Print
+            ? 4 * (plan::PrintWords::kHead +
+                   check::print_capacity(wishes.print_bytes, plan.print_words) * plan.print_words)
+            : bytes_of_hidden(h, source, launch));
   layout.hidden_at.resize(plan.hidden.size());
   for (const bool zeros : {true, false}) {
     for (size_t i = 0; i < plan.hidden.size(); ++i) {
-      if (starts_as_zeros(plan.hidden[i].kind) != zeros) continue;
+      if (starts_as_zeros(plan.hidden[i].kind) != zeros || keeps_over_passes(plan.hidden[i].kind))
+        continue;
       layout.hidden_at[i][0] = place(layout.hidden_bytes[i]);
       layout.hidden_at[i][1] =
           plan.hidden[i].two_halves ? place(layout.hidden_bytes[i]) : layout.hidden_at[i][0];
@@ -90,6 +105,9 @@ Layout make_layout(const plan::Schedule& plan, const check::CheckedProgram& sour
     layout.zero_bytes = at;
   }
   layout.hidden_end = at;
+  for (size_t i = 0; i < plan.hidden.size(); ++i)
+    if (keeps_over_passes(plan.hidden[i].kind))
+      layout.hidden_at[i].fill(place(layout.hidden_bytes[i]));
   const auto& buffers = source.program.buffers;
   layout.source_at.assign(buffers.size(), Layout::kElsewhere);
   layout.snapshot_at.assign(buffers.size(), Layout::kElsewhere);
@@ -218,16 +236,20 @@ void Memory::zero_outputs() {
     else if (setup_.poison)
       fill(places_[i], *setup_.poison);
   }
+  for (uint32_t row = 0; row < half_.size(); ++row)
+    if (keeps_over_passes(setup_.plan->hidden[row].kind)) fill_zero(places_[place_of_row(row, 0)]);
 }
 
 void Memory::reset() {
   std::ranges::fill(half_, 0);
   if (setup_.at_host) {
     const std::byte anything = setup_.poison.value_or(std::byte{0});
-    for (uint32_t row = 0; row < half_.size(); ++row)
+    for (uint32_t row = 0; row < half_.size(); ++row) {
+      if (keeps_over_passes(setup_.plan->hidden[row].kind)) continue;
       for (const uint32_t half : {0U, 1U})
         fill(places_[place_of_row(row, half)],
              starts_as_zeros(setup_.plan->hidden[row].kind) ? std::byte{0} : anything);
+    }
     fill_zero(places_[words_place()]);
     return;
   }
@@ -391,6 +413,20 @@ Result<void> Memory::read_driver_words(std::vector<uint32_t>& words) {
 
 Result<uint32_t> Memory::read_driver_word(uint32_t word) {
   Place& place = places_[words_place()];
+  if (setup_.at_host) {
+    VYRE_TRY(recorder_->flush());
+    return word_in(place.writable(), word);
+  }
+  uint32_t value = 0;
+  recorder_->add(Transfer{Transfer::Direction::ToHost,
+                          {place.region.buffer, place.region.offset + 4 * uint64_t{word}, 4},
+                          reinterpret_cast<std::byte*>(&value)});
+  VYRE_TRY(recorder_->flush());
+  return value;
+}
+
+Result<uint32_t> Memory::read_hidden_word(uint32_t row, uint32_t word) {
+  Place& place = places_[place_of_row(row, half_[row])];
   if (setup_.at_host) {
     VYRE_TRY(recorder_->flush());
     return word_in(place.writable(), word);

@@ -79,6 +79,7 @@ Result<void> PlanRunner::pass() {
 
 Result<void> PlanRunner::run_steps() {
   phases_ = 0;
+  taken_part_ = 0;
   lane_stop_.reset();
   error_.reset();
   is_fetched_ = false;
@@ -86,6 +87,9 @@ Result<void> PlanRunner::run_steps() {
   m_.reset();
   if (!plan_.whole && can_stop())
     m_.set_hidden_word(*plan_.find_hidden(Hidden::Kind::Control), ControlWords::kStop, kNoLane);
+  if (const auto printed = plan_.find_hidden(Hidden::Kind::Print);
+      printed && !plan_.resumes.empty())
+    m_.set_hidden_word(*printed, PrintWords::kPhase, 0);
   if (s_.launch->workgroups() == 0 && !s_.grid_from) return {};
   if (const auto grid = plan_.find_hidden(Hidden::Kind::Grid))
     for (uint32_t axis = 0; axis < 3; ++axis)
@@ -185,6 +189,7 @@ PlanRunner::Signal PlanRunner::take_part(const Step& step) {
   const auto* x = std::get_if<CollectiveStep>(&step.node);
   if (x == nullptr || !x->unconditional) return Signal::Go;
   ++phases_;
+  ++taken_part_;
   return collective(*x);
 }
 
@@ -374,6 +379,7 @@ PlanRunner::Signal PlanRunner::stop_of_lane(uint32_t lane) {
   const auto report = report_of(lane, *sites, *values);
   if (!report) return fail(report.error());
   const Site& site = report->site;
+  if (site.assertion) return failed_assertion(lane, report->value, site.at);
   return fail(site.zero_passes ? oracle::zero_passes_error(lane, site.at)
                                : oracle::trapped_error({site.tag, report->value, lane, site.at}));
 }

@@ -26,6 +26,7 @@ class PlanRunner : public device::HostServices {
     const ProgressFunction* progress = nullptr;
     device::Communicator* communicator = nullptr;
     std::optional<device::Word> grid_from{};
+    uint64_t print_bytes = 0;  // 0: nothing is printed
   };
   PlanRunner(const Setup& setup, Memory& memory, Recorder& recorder, Report& report);
 
@@ -41,6 +42,10 @@ class PlanRunner : public device::HostServices {
 
   Result<void> resume(std::span<const TrapReport> reports, HandlerBuffers& buffers) override;
   void progress(uint64_t done, uint64_t of) override;
+  [[nodiscard]] uint64_t print_bytes() const override { return s_.print_bytes; }
+  void printed(PrintReport lines) override;
+  // Of a device that runs the program itself: what it has printed so far.
+  PrintReport& printed() { return printed_; }
 
  private:
   enum class Signal : uint8_t { Go, Stop, Skip, End };
@@ -63,6 +68,8 @@ class PlanRunner : public device::HostServices {
   Result<uint32_t> frame(uint32_t word);
   Result<void> fetch_state();
   Result<std::vector<uint32_t>> report_words(plan::Hidden::Kind kind);
+  Signal failed_assertion(uint32_t lane, uint32_t number, const Position& at);
+  Result<void> tell_phase();
   // What the lane at this place of both reports has left.
   struct LaneReport {
     plan::Site site;
@@ -93,6 +100,8 @@ class PlanRunner : public device::HostServices {
   uint64_t phases_ = 0;
   std::optional<device::LaneStop> lane_stop_;
   std::vector<uint32_t> words_;
+  PrintReport printed_;
+  uint32_t taken_part_ = 0;     // phases without live lanes since a lane was live
   bool decides_ = false;        // the tree has loops or branches
   bool needs_host_ = false;     // it has resumes or collectives
   bool swaps_ = false;          // it has swaps

@@ -55,6 +55,7 @@ struct Workspace {
     bool cooperative = false;
     bool repeated = false;
     bool unknown_grid = false;  // it is read on the device
+    uint64_t print_bytes = 0;   // 0: nothing is printed
     friend bool operator==(const Shape&, const Shape&) = default;
   };
   Shape shape;
@@ -250,6 +251,10 @@ class Dispatch {
   Result<void> check_growth(const Outputs& slots);
   void read_outputs(Outputs& slots, OutputStats& stats);
   [[nodiscard]] Result<void> finish(Report& report, const OutputStats& stats) const;
+  // ---- what print() has written (prints.cpp)
+  Result<void> prepare_prints();
+  Result<PrintReport> fetch_prints();
+  void deliver_prints(Result<Report>& report);
   // ---- repeating the last dispatch (repeat.cpp)
   [[nodiscard]] bool is_like_last(const Arguments& arguments) const;
   void use_again(const Arguments& arguments);
@@ -277,6 +282,7 @@ class Dispatch {
   std::optional<TraceSpan> span_;
   std::optional<PlanRunner> runner_;
   bool reports_left_ = false;
+  bool prints_ready_ = false;  // their memory is that of this dispatch
   Report report_;
   OutputStats stats_;
   Outputs unwanted_;  // what a repeated dispatch reads back without a request

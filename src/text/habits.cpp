@@ -33,7 +33,7 @@ constexpr std::string_view kFence =
     "barriers order memory, `barrier workgroup;` or `barrier grid;`; between two lanes use atomic "
     "operations with `acquire` and `release`";
 constexpr std::string_view kPrint =
-    "a program cannot print; store the value in an `out` buffer, which `vyre run` shows";
+    "write `print(\"x = {}\", x);` and run with `vyre run --print`";
 constexpr std::string_view kVector =
     "there are no vector types; use a value for each component, or more lanes";
 constexpr std::string_view kVectorFunction =
@@ -334,7 +334,7 @@ constexpr std::array kNames = std::to_array<Row>({
     {"println", kPrint},
     {"debugPrintfEXT", kPrint},
     {"cout", kPrint},
-    {"assert", "write `if !(condition) { trap(1, value); }`"},
+    {"assert", "write `assert(condition, \"text\");`, which holds in checked mode"},
     {"abort", "write `trap(1, value);`"},
     {"exit", "write `trap(1, value);`, or `return;` to end this lane alone"},
     {"malloc", kAllocate},

@@ -237,8 +237,16 @@ Json Writer::stmt_body(const Stmt& stmt) {
       },
       [&](const Resume& s) { return Json{{"kind", "resume"}, {"tag", s.tag}}; },
       [&](const Collective& s) { return collective(s); },
-      [&](const Swap& s) {
-        return Json{{"kind", "swap"}, {"a", memory(s.a)}, {"b", memory(s.b)}};
+      [&](const Swap& s) { return Json{{"kind", "swap"}, {"a", memory(s.a)}, {"b", memory(s.b)}}; },
+      [&](const Print& s) {
+        return Json{
+            {"kind", "print"}, {"format", s.format}, {"args", list(program_.values(s.args))}};
+      },
+      [&](const Assert& s) {
+        return Json{{"kind", "assert"},
+                    {"condition", expr(s.condition)},
+                    {"format", s.format},
+                    {"args", list(program_.values(s.args))}};
       });
 }
 

@@ -150,6 +150,47 @@ void Parser::parse_trap(Items& items) {
   if (tag) items.push_back(program_.add(ir::Stmt{ir::Trap{*tag, value}}, loc(keyword)));
 }
 
+// `print(` and `assert(`, unless the program has a function of that name.
+bool Parser::at_print() const {
+  if ((!at_word("print") && !at_word("assert")) || next_.kind != TokenKind::LParen) return false;
+  const Found found = scopes_.find(tok_.text);
+  return found.where != Found::Where::Visible || found.symbol.kind != Symbol::Kind::Fn;
+}
+
+void Parser::parse_print(Items& items) {
+  const Token keyword = tok_;
+  const bool is_assert = keyword.text == "assert";
+  advance();
+  const Token paren = tok_;
+  advance();
+  ir::ExprId condition;
+  if (is_assert) {
+    condition = parse_expr();
+    expect(TokenKind::Comma, "and a text after the condition");
+  }
+  std::string format;
+  bool readable = false;
+  if (!panicking_ && !at(TokenKind::String)) {
+    unexpected("a text in quotes",
+               is_assert ? "say what is wrong, as in `assert(x < n, \"x = {}\", x);`"
+                         : "write a text with `{}` for each value, as in `print(\"x = {}\", x);`");
+  } else if (!panicking_) {
+    readable = !tok_.bad;
+    if (readable) format = unescape(tok_.text);
+    advance();
+  }
+  std::vector<ir::ExprId> args;
+  while (!panicking_ && accept(TokenKind::Comma)) args.push_back(parse_expr());
+  if (!expect_close(TokenKind::RParen, paren)) return;
+  expect_semicolon();
+  if (!readable) return;
+  const ir::Range list = program_.add_values(args);
+  items.push_back(
+      is_assert
+          ? program_.add(ir::Stmt{ir::Assert{condition, std::move(format), list}}, loc(keyword))
+          : program_.add(ir::Stmt{ir::Print{std::move(format), list}}, loc(keyword)));
+}
+
 void Parser::parse_reduce(ir::ReduceOp& op, std::string_view collective) {
   if (panicking_) return;
   const auto named = at(TokenKind::Name) ? ir::reduce_from_name(tok_.text) : std::nullopt;

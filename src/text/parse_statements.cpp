@@ -244,6 +244,7 @@ void Parser::skip_foreign_rest(const Token& word) {
 }
 
 void Parser::parse_name_statement(Items& items) {
+  if (at_print()) return parse_print(items);
   if (skip_foreign_statement()) return;
   const Token name = tok_;
   std::optional<ir::BinaryOp> op;

@@ -163,6 +163,8 @@ class Parser {
   void parse_collective(Items& items);
   [[nodiscard]] bool at_swap() const;
   void parse_swap(Items& items);
+  [[nodiscard]] bool at_print() const;
+  void parse_print(Items& items);
   void parse_reduce(ir::ReduceOp& op, std::string_view collective);
   std::optional<uint16_t> parse_tag();
   bool parse_tag_call(std::optional<uint16_t>& tag);

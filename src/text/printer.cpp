@@ -57,6 +57,7 @@ class Printer {
   void atomic(const Atomic& e);
   void call(const Call& e);
   void values(std::span<const ExprId> ids);
+  void more_values(Range list);
   void element(Memory memory, ExprId index);
   std::string_view name(Memory memory) const;
   void assign(const std::optional<BinaryOp>& op, ExprId value);
@@ -273,7 +274,19 @@ void Printer::stmt(StmtId id) {
       },
       [&](const Resume& s) { put("resume (", std::to_string(s.tag), ") ;"); },
       [&](const Collective& s) { collective(s); },
-      [&](const Swap& s) { put("swap (", name(s.a), ",", name(s.b), ") ;"); });
+      [&](const Swap& s) { put("swap (", name(s.a), ",", name(s.b), ") ;"); },
+      [&](const Print& s) {
+        put("print (", escape(s.format));
+        more_values(s.args);
+        put(") ;");
+      },
+      [&](const Assert& s) {
+        put("assert (");
+        expr(s.condition, 0);
+        put(",", escape(s.format));
+        more_values(s.args);
+        put(") ;");
+      });
   line();
 }
 
@@ -350,6 +363,13 @@ void Printer::values(std::span<const ExprId> ids) {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (i > 0) put(",");
     expr(ids[i], 0);
+  }
+}
+
+void Printer::more_values(Range list) {
+  for (const ExprId id : program_.values(list)) {
+    put(",");
+    expr(id, 0);
   }
 }
 

@@ -143,7 +143,7 @@ TEST_F(Policies, EveryFieldIsPartOfTheKey) {
   const auto key = [&](const Policy& policy) {
     return make_key(source, policy, device_->info(), "build").policy;
   };
-  std::vector<Policy> all(11);
+  std::vector<Policy> all(12);
   all[1].variant.route = plan::Route::Resident;
   all[2].variant.workgroups_per_block = 2;
   all[3].variant.unrolled_iterations = 2;
@@ -154,6 +154,7 @@ TEST_F(Policies, EveryFieldIsPartOfTheKey) {
   all[8].ulp_budget = 1;
   all[9].profile = Profile::Latency;
   all[10].variant.lanes = 8;
+  all[11].print = true;
   EXPECT_EQ(describe(all[0]).size(), all.size() - 1);
   for (size_t i = 0; i < all.size(); ++i)
     for (size_t j = 0; j < i; ++j) EXPECT_NE(key(all[i]), key(all[j])) << i << " and " << j;

@@ -446,18 +446,18 @@ TEST_F(Plan, DumpAfterAllPasses) {
     return names;
   };
   using testing::ElementsAre;
-  EXPECT_THAT(
-      runs("host"),
-      ElementsAre("inline-calls", "guard-zero-passes", "find-fixpoint-modes", "declare-control",
-                  "track-writes", "normalise", "cut", "find-live-values", "assign-storage",
-                  "declare-hidden", "save-and-restore", "number-lanes", "extract", "make-steps"));
+  EXPECT_THAT(runs("host"),
+              ElementsAre("inline-calls", "lower-prints", "guard-zero-passes",
+                          "find-fixpoint-modes", "declare-control", "track-writes", "normalise",
+                          "cut", "find-live-values", "assign-storage", "declare-hidden",
+                          "save-and-restore", "number-lanes", "extract", "make-steps"));
   EXPECT_THAT(
       runs("persistent"),
-      ElementsAre("inline-calls", "guard-zero-passes", "find-fixpoint-modes", "declare-control",
-                  "declare-votes", "separate-effects", "track-writes", "normalise", "cut",
-                  "find-live-values", "assign-storage", "declare-hidden", "save-and-restore",
-                  "lower-fixpoints", "lower-ended-lanes", "number-lanes", "make-persistent",
-                  "extract", "make-steps"));
+      ElementsAre("inline-calls", "lower-prints", "guard-zero-passes", "find-fixpoint-modes",
+                  "declare-control", "declare-votes", "separate-effects", "track-writes",
+                  "normalise", "cut", "find-live-values", "assign-storage", "declare-hidden",
+                  "save-and-restore", "lower-fixpoints", "lower-ended-lanes", "number-lanes",
+                  "make-persistent", "extract", "make-steps"));
   const Json native = json({"--dump-after", "all", "--route", "native"});
   for (const Json& dump : native["dumps"]) {
     EXPECT_NE(dump["text"], "") << dump["pass"];

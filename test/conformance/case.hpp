@@ -16,6 +16,7 @@
 #include "vyre/base/result.hpp"
 #include "vyre/check/launch.hpp"
 #include "vyre/ir/types.hpp"
+#include "vyre/run/config.hpp"
 
 namespace vyre::conformance {
 
@@ -40,7 +41,8 @@ struct Case {
   std::optional<check::Axes> grid{};
   std::optional<check::Axes> workgroup{};
   bool checked = false;
-  uint32_t iterations = 1;  // passes over the whole program
+  uint64_t print_bytes = run::kPrintBytes;  // for the lines of print()
+  uint32_t iterations = 1;                  // passes over the whole program
   // What the dispatch must end with on the oracle, too, so that a case keeps its meaning.
   std::optional<ErrorCode> error{};
   bool racy = false;         // on purpose; the outcome is the same all the same

@@ -4,7 +4,8 @@
 //
 // A file says in a line `// run: --in a=[1,2] --grid 3` what it is run on, in `// error: Trapped`
 // how it ends, and in `// mode: checked` how it runs
-// (`racy`: it has races that do not show).
+// (`racy`: it has races that do not show); `// print: 100` gives the lines of print() so many
+// bytes.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -53,6 +54,8 @@ std::vector<Case> cases_in(const std::string& folder, const std::string& prefix)
     one.error = error_named(plan_test::line_after(one.text, "// error:"));
     const std::string mode = plan_test::line_after(one.text, "// mode:").value_or("");
     one.checked = mode == " checked";
+    if (const auto bytes = plan_test::line_after(one.text, "// print:"))
+      one.print_bytes = std::stoull(*bytes);
     one.racy = mode == " racy";
     cases.push_back(std::move(one));
   }

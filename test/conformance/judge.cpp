@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "c_device/c_device.hpp"
+#include "check/prints.hpp"
 #include "cli/compare.hpp"
 #include "cli/strategy.hpp"
 #include "codegen/codegen.hpp"
@@ -114,6 +115,13 @@ class Dispatch {
     return "";
   }
 
+  // With the lines of print(), which are also those of a dispatch that fails.
+  Result<Given> run_printing(PrintReport& printed) {
+    print_to_ = std::make_shared<const run::PrintFunction>(
+        [&](const PrintReport& report) { printed = report; });
+    return run(std::nullopt);
+  }
+
   Result<Given> run(std::optional<Edge> edge) {
     const run::DispatchConfig config = this->config();
     auto compiled =
@@ -140,6 +148,11 @@ class Dispatch {
     config.checked = one_.checked;
     config.fixpoint_iterations = one_.iterations;
     config.timeout = kCaseTimeout;
+    if (print_to_) {
+      config.print = true;
+      config.print_bytes = one_.print_bytes;
+      config.print_to = print_to_;
+    }
     config.trap_handler = std::make_shared<const TrapHandler>(
         [this](std::span<const TrapReport> reports, HandlerBuffers& buffers) {
           return generator::handle_resume(prepared_.checked.program, reports, buffers);
@@ -225,6 +238,7 @@ class Dispatch {
   std::vector<run::Buffer> buffers_;  // of persistent inputs
   std::vector<run::Buffer> results_;  // by output slot; not valid: comes back as bytes
   std::vector<run::Argument> arguments_;
+  std::shared_ptr<const run::PrintFunction> print_to_;
 };
 
 oracle::Options oracle_options(const Case& one, const Prepared& prepared, uint32_t subgroup_size) {
@@ -310,7 +324,7 @@ std::function<uint64_t()> clock_without_patience() {
 // What `vyre plan` and `vyre compile` show of the case has to be what ran (D-GRID.13). Empty: it
 // is.
 std::string compare_plans(const Case& one, const Prepared& prepared, const run::Device& device,
-                          const run::Report& report) {
+                          const run::Report& report, bool prints = false) {
   const std::vector<std::span<const std::byte>> inputs(prepared.inputs.begin(),
                                                        prepared.inputs.end());
   const auto launch = check::resolve_launch(
@@ -325,7 +339,8 @@ std::string compare_plans(const Case& one, const Prepared& prepared, const run::
                                                   .profile = info.profile,
                                                   .architecture = info.architecture},
                                        .opened = &device,
-                                       .checked = one.checked});
+                                       .checked = one.checked,
+                                       .print = prints});
   if (!shown) return "no plan can be shown: " + to_string(shown.error());
   if (shown->strategy.is_estimate())
     return fmt::format("the strategy that is shown is an estimate: {}", to_string(shown->strategy));
@@ -336,6 +351,41 @@ std::string compare_plans(const Case& one, const Prepared& prepared, const run::
     return fmt::format("shown is the plan {}, and what ran is {}", shown->digest.hex(),
                        report.plan.hex());
   return "";
+}
+
+// All lines, unless some had no room: which ones those are is left open.
+std::string compare_lines(const PrintReport& wanted, const PrintReport& given) {
+  if (given.dropped != wanted.dropped || given.lines.size() != wanted.lines.size())
+    return fmt::format("{} lines and {} dropped instead of {} and {}", given.lines.size(),
+                       given.dropped, wanted.lines.size(), wanted.dropped);
+  for (size_t i = 0; i < wanted.lines.size() && wanted.dropped == 0; ++i) {
+    const PrintLine& want = wanted.lines[i];
+    const PrintLine& got = given.lines[i];
+    if (got != want)
+      return fmt::format(
+          "line {} is `{}` (phase {}, lane {}, {}:{}) instead of `{}` (phase {}, "
+          "lane {}, {}:{})",
+          i, got.text, got.phase, got.lane, got.at.line, got.at.column, want.text, want.phase,
+          want.lane, want.at.line, want.at.column);
+  }
+  return "";
+}
+
+// The same with the lines of print(): they are those of the oracle, and nothing else changes.
+std::string compare_prints(const Case& one, const Prepared& prepared, const run::Device& device) {
+  PrintReport wanted_lines;
+  oracle::Options options = oracle_options(one, prepared, device.info().capabilities.subgroup_size);
+  options.print_bytes = one.print_bytes;
+  options.on_printed = [&](PrintReport printed) { wanted_lines = std::move(printed); };
+  const auto wanted = run_oracle(prepared, options);
+  PrintReport lines;
+  const auto given = Dispatch(one, prepared, device).run_printing(lines);
+  std::string what = compare(one, prepared.checked, wanted, given);
+  if (what.empty()) what = compare_lines(wanted_lines, lines);
+  if (what.empty() && given && given->report.printed != lines)
+    what = "the report has other lines than the callback";
+  if (what.empty() && given) what = compare_plans(one, prepared, device, given->report, true);
+  return what.empty() ? "" : "with print: " + what;
 }
 
 }  // namespace
@@ -376,6 +426,8 @@ Judgement judge_on(const Case& one, const run::Device& device) {
   const auto given = plain.run(std::nullopt);
   std::string what = compare(one, prepared->checked, wanted, given);
   if (what.empty() && given) what = compare_plans(one, *prepared, device, given->report);
+  if (what.empty() && check::has_kept(prepared->checked, {.prints = true}))
+    what = compare_prints(one, *prepared, device);
   if (!what.empty()) return failed(std::move(what));
   if (tries_strategies()) {
     what = Dispatch(one, *prepared, device).try_strategies([&](const Result<Given>& tried) {

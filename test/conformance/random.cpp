@@ -11,11 +11,15 @@
 #include <gtest/gtest.h>
 
 #include "cli/compare.hpp"
+#include "conformance/judge.hpp"
 #include "conformance/suites.hpp"
 #include "generator/generator.hpp"
+#include "generator/schedules.hpp"
 #include "plan/compare.hpp"
 #include "vyre/check/exact_nans.hpp"
+#include "vyre/oracle/oracle.hpp"
 #include "vyre/run/device.hpp"
+#include "vyre/text/text.hpp"
 
 namespace vyre::conformance {
 namespace {
@@ -30,6 +34,7 @@ constexpr uint64_t kFirstSeed = 700'000;
 // find more in that time than few large ones, which are needed as well.
 constexpr uint32_t kSmallProgram = 14;  // statements
 constexpr uint64_t kLargeEvery = 16;
+constexpr uint64_t kPrintsEvery = 8;
 
 uint32_t size_of(uint64_t seed) {
   return seed % kLargeEvery == 0 ? generator::GeneratorOptions().size : kSmallProgram;
@@ -56,10 +61,54 @@ class RandomTest : public testing::Test {
           "--device {}",
           seed, plan_test::to_string(fault->way), fault->what, seed, options.size, subject_.id);
       if (tries_strategies()) try_strategies(seed, options);
+      if (seed % kPrintsEvery == 0) expect_lines(seed, g);
     }
   }
 
  private:
+  // The same program with prints: the lines of the oracle, and results as without.
+  void expect_lines(uint64_t seed, const generator::Generated& g) const {
+    Case one{.name = "random", .text = {}};
+    ir::Program program = g.program;
+    generator::add_prints(program, seed);
+    one.text = text::print(program);
+    one.grid = g.grid;
+    one.passes_vary = true;
+    const auto checked = check::check_valid(std::move(program));
+    ASSERT_TRUE(checked) << "seed " << seed << "\n" << to_string(checked.error());
+    for (size_t i = 0; i < checked->buffers.size(); ++i)
+      if (const auto slot = checked->buffers[i].input_slot)
+        one.inputs.push_back({checked->program.buffers[i].name, g.inputs[*slot]});
+    if (!has_one_order(*checked, g, one)) return;
+    const auto device = open_subject(subject_);
+    ASSERT_TRUE(device) << to_string(device.error());
+    const Judgement judgement = judge_on(one, *device);
+    EXPECT_NE(judgement.verdict, Verdict::Fail)
+        << "seed " << seed << " with prints: " << judgement.text << "\n"
+        << one.text;
+  }
+
+  // Whether lanes print the same in every order; `one` gets the error that the program ends with.
+  static bool has_one_order(const check::CheckedProgram& checked, const generator::Generated& g,
+                            Case& one) {
+    std::vector<PrintReport> lines;
+    for (const auto schedule : {oracle::Schedule::Forward, oracle::Schedule::Reversed}) {
+      oracle::Options options;
+      options.schedule = schedule;
+      options.grid = g.grid;
+      options.on_resume = [&](std::span<const TrapReport> reports, HandlerBuffers& buffers) {
+        return generator::handle_resume(checked.program, reports, buffers);
+      };
+      options.print_bytes = one.print_bytes;
+      options.on_printed = [&](PrintReport printed) { lines.push_back(std::move(printed)); };
+      const auto ran = oracle::run(
+          checked, std::vector<std::span<const std::byte>>(g.inputs.begin(), g.inputs.end()),
+          options);
+      one.error = ran ? std::nullopt : std::optional(ran.error().code);
+    }
+    return lines.size() == 2 && lines[0] == lines[1];
+  }
+
   // Programs that end well and need nothing but bytes, with every strategy that the tuner tries.
   void try_strategies(uint64_t seed, generator::GeneratorOptions options) const {
     options.traps = options.unmatched_traps = options.persistent = options.collectives = false;

@@ -92,6 +92,39 @@ std::string trap_handler(bool with) {
   return seen(kTraps, {5}, config);
 }
 
+constexpr std::string_view kPrints = R"(program p {
+  workgroup 4;
+  over 4; inout a : u32[4]; print("line {}", gid.x);
+})";
+
+// The lines of the report, and how many there were none for.
+std::string lines_of(const DispatchConfig& config) {
+  const auto device = run::Device::open("reference", {.cache_directory = {}});
+  const auto compiled = device->compile(program_of(kPrints));
+  if (!compiled) return to_string(compiled.error());
+  const auto result = compiled->pipeline.dispatch({Words(4, 1)}, config);
+  if (!result) return to_string(result.error());
+  std::string text;
+  for (const PrintLine& line : result->report.printed.lines) text += line.text + ", ";
+  return text + fmt::format("{} dropped", result->report.printed.dropped);
+}
+// A line of this program takes four words.
+std::string print_bytes(bool with) {
+  DispatchConfig config = {.print = true};
+  if (with) config.print_bytes = 40;
+  return lines_of(config);
+}
+std::string print_to(bool with) {
+  std::string told = "nothing handed over";
+  DispatchConfig config = {.print = true};
+  if (with)
+    config.print_to = std::make_shared<const run::PrintFunction>([&](const PrintReport& printed) {
+      told = fmt::format("{} lines handed over", printed.lines.size());
+    });
+  lines_of(config);
+  return told;
+}
+
 // Of the second dispatch: the first finds out what there is to try.
 std::string tune(bool with) {
   const auto device =
@@ -223,6 +256,9 @@ constexpr Row kRows[] = {
     {"communicator", communicator, "16 bytes: 65"},
     {"cancel", VYRE_SET(of_eight, cancel, &kCancelled), "cancelled"},
     {"progress", progress, "some calls"},
+    {"print", VYRE_SET(lines_of, print, true), "line 3"},
+    {"print_bytes", print_bytes, "2 dropped"},
+    {"print_to", print_to, "4 lines handed over"},
 };
 
 #define VYRE_NAME(type, name) std::string_view(#name),

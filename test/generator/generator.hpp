@@ -70,6 +70,10 @@ struct Generated {
 
 Generated generate(uint64_t seed, const GeneratorOptions& options = {});
 
+// Puts a print() before some of the statements: lines that are the same under every schedule,
+// unless how often a statement is executed depends on it.
+void add_prints(ir::Program& program, uint64_t seed);
+
 // The names of all switches of the options, for tools, and one of them by its name.
 std::vector<std::string_view> switch_names();
 bool* find_switch(GeneratorOptions& options, std::string_view name);

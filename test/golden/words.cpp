@@ -44,8 +44,8 @@ std::vector<std::string> reserved_words() {
 }
 
 std::vector<std::string> words_in_place() {
-  std::vector<std::string> words = {"binding",  "align",    "count",  "range", "live_out",
-                                    "locality", "coalesce", "unroll", "swap"};
+  std::vector<std::string> words = {"binding",  "align",  "count", "range", "live_out", "locality",
+                                    "coalesce", "unroll", "swap",  "print", "assert"};
   for (const ir::Locality hint :
        {ir::Locality::Streaming, ir::Locality::Temporal, ir::Locality::Random})
     words.emplace_back(ir::name_of(hint));

@@ -92,6 +92,7 @@ enum class Severity : uint8_t { Error, Warning };
   X(86, Error,   NotAProgramFile,        "bytes that are not a Vyre program of this version")         \
   X(87, Error,   MalformedBytes,         "bytes that are cut off, altered or not canonical")          \
   X(88, Error,   BuilderMisuse,          "a builder call that cannot become a program")               \
+  X(89, Error,   BadPrint,               "a print or assert whose format and arguments do not fit")   \
   /* warnings */                                                                                      \
   X(90, Warning, Unused,                 "something declared that nothing uses")                      \
   X(91, Warning, Unreachable,            "a statement that no lane can reach")                        \

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "vyre/base/diagnostic.hpp"
 
@@ -21,6 +23,21 @@ struct FixpointReport {
   uint32_t passes = 0;
   bool converged = false;
   friend bool operator==(const FixpointReport&, const FixpointReport&) = default;
+};
+
+// What one execution of print() has written.
+struct PrintLine {
+  uint64_t phase = 0;  // grid barriers of the source that were executed before it, in its pass
+  uint32_t lane = 0;   // global lane id
+  Position at;
+  std::string text;
+  friend bool operator==(const PrintLine&, const PrintLine&) = default;
+};
+// What the lanes of a dispatch have printed: sorted by phase, then lane, then order of execution.
+struct PrintReport {
+  std::vector<PrintLine> lines;
+  uint64_t dropped = 0;  // lines that did not fit in the buffer
+  friend bool operator==(const PrintReport&, const PrintReport&) = default;
 };
 
 }  // namespace vyre

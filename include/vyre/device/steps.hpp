@@ -127,6 +127,10 @@ class HostServices {
   virtual Result<void> resume(std::span<const TrapReport> reports, HandlerBuffers& buffers) = 0;
   // How far a long launch has come, now and then. `of` 0: unknown.
   virtual void progress(uint64_t /*done*/, uint64_t /*of*/) {}
+  // What print() may take of memory; 0: it writes nothing.
+  [[nodiscard]] virtual uint64_t print_bytes() const { return 0; }
+  // Once for a launch in which print() wrote anything, also if it then failed.
+  virtual void printed(PrintReport /*lines*/) {}
 };
 
 struct Ticket {

@@ -3,8 +3,11 @@
 // current ProgramBuilder; blocks are given as lambdas, which run at once.
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <functional>
 #include <initializer_list>
+#include <span>
 
 #include "vyre/ir/builder_memory.hpp"
 
@@ -125,6 +128,25 @@ void async_copy(int tag, const MemoryRef& dst, const Operand& dst_index, const M
 void wait(int tag, Where where = Where::current());
 void trap(int tag, const Operand& value);
 void resume(int tag, Where where = Where::current());
+
+namespace detail {
+void print(const Name& format, std::span<const Operand> args);
+void assert_that(const Operand& condition, const Name& format, std::span<const Operand> args);
+}  // namespace detail
+
+// print("v = {}", v): a line for people, in dispatches with DispatchConfig::print.
+template <std::convertible_to<Operand>... Args>
+void print(const Name& format, const Args&... args) {
+  const std::array<Operand, sizeof...(Args)> list = {args...};
+  detail::print(format, list);
+}
+// assert(condition, "text {}", x): in checked mode a trap with that text. `assert` is a macro of
+// C++.
+template <std::convertible_to<Operand>... Args>
+void assert_(const Operand& condition, const Name& format, const Args&... args) {
+  const std::array<Operand, sizeof...(Args)> list = {args...};
+  detail::assert_that(condition, format, list);
+}
 
 void all_reduce(const MemoryRef& memory, ir::ReduceOp op, const Operand& group = {},
                 Where where = Where::current());

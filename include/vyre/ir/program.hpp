@@ -257,10 +257,23 @@ struct Collective {
 struct Swap {
   Memory a, b;
 };
+// print("v = {}", v): a line for people (ir/print_format.hpp). `args`: into Program::expr_lists,
+// pure, one for each `{}`. Without DispatchConfig::print it has no meaning.
+struct Print {
+  std::string format;
+  Range args;
+};
+// assert(condition, "text {}", x): in checked mode a trap that no resume matches; otherwise it has
+// no meaning.
+struct Assert {
+  ExprId condition;
+  std::string format;
+  Range args;
+};
 
 using Stmt = std::variant<Let, DeclareArray, Assign, Store, Eval, If, For, While, Break, Continue,
                           Return, Nested, Region, Barrier, Fixpoint, AsyncCopy, Wait, Trap, Resume,
-                          Collective, Swap>;
+                          Collective, Swap, Print, Assert>;
 
 // ---- declarations
 

@@ -91,6 +91,9 @@ inline constexpr uint32_t kMaxBindings = 64;
 inline constexpr uint32_t kMaxArrayElements = 256;
 inline constexpr uint32_t kMaxUniformBytes = 65'536;
 inline constexpr uint32_t kMaxTag = 65'535;
+// Of a print or an assert; so many bytes in its format.
+inline constexpr uint32_t kMaxPrintArguments = 16;
+inline constexpr uint32_t kMaxFormatBytes = 4'096;
 // Expressions and statements of one program in all, as written: keeps the memory of a hostile
 // program in bounds.
 inline constexpr size_t kMaxNodes = size_t{1} << 21;

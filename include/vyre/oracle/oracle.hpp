@@ -39,6 +39,8 @@ using vyre::TrapReport;
 // What ends a dispatch when a trap is not resumed, and when a fixpoint has at most 0 passes.
 Error trapped_error(const TrapReport& report);
 Error zero_passes_error(uint32_t lane, Position at);
+// What ends it where an assert() fails.
+Error assertion_error(uint32_t lane, std::string_view text, Position at);
 // What ends it in checked mode. The index as text: it may be a number of any integer type.
 Error out_of_bounds_error(uint32_t lane, std::string_view memory, std::string_view index,
                           uint64_t count, Position at);
@@ -65,6 +67,10 @@ struct Options {
   const std::atomic<bool>* cancel = nullptr;  // set by the caller: stop soon
   std::function<void(const Progress&)> on_progress = {};  // now and then
   TrapHandler on_resume = {};
+  uint64_t print_bytes =
+      0;  // memory for what print() writes, as plans count it; 0: it does nothing
+  // Once, when the dispatch is over, also one that fails; not without print_bytes.
+  std::function<void(PrintReport)> on_printed = {};
 };
 
 // Two accesses to one element that nothing orders, at least one of them a write, not both atomic.

@@ -49,6 +49,7 @@ struct Policy {
   std::optional<check::Axes> workgroup{};  // instead of the program's
   uint32_t ulp_budget = 0;                 // of maths functions; 0: strict
   Profile profile = Profile::Throughput;
+  bool print = false;  // print() writes lines; otherwise there is no code for it
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 // Those fields that differ from `policy` where the device has no other code for them: the budget

@@ -62,14 +62,16 @@ struct PlanOptions {
   bool wide_index = true;  // the device has 64-bit integers
   // Instead of the program's; one that resolve_launch() has accepted.
   std::optional<check::Axes> workgroup = {};
+  bool print = false;  // print() writes lines; otherwise it is left out
 };
 
 // Fails if asked for a native route in checked mode (Unsupported), or if the segments together
 // would be of absurd size (LimitExceeded). A program that cannot be made persistent gets the plan
 // of the resident route, and Plan::not_persistent says why.
 Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& options = {});
-// For devices that run sources: one launch of the program with its barriers.
-Plan whole_plan(const check::CheckedProgram& checked);
+// For devices that run sources: one launch of the program with its barriers. What `print` and
+// `checked` leave out is not in it.
+Plan whole_plan(const check::CheckedProgram& checked, const PlanOptions& options = {});
 
 // Scope workgroup: the phases between workgroup barriers of a segment (or of any program without a
 // grid barrier), for backends that run the lanes of a workgroup one after the other. Shared buffers

@@ -62,6 +62,8 @@ struct Hidden {
     Snapshot,     // a fixpoint's buffer as it was before the pass
     Votes,        // native route: words of votes and stops, zeros before the launch
     Grid,         // workgroups of the dispatch along each axis, for launches of fewer
+    Print,        // what print() has written, see PrintWords; as large as the caller says
+    Asserted,     // per lane: a word of the arguments of the assert that failed
   };
   enum class Extent : uint8_t { Once, PerWorkgroup, PerLane, LikeBuffer };
   Kind kind = Kind::Control;
@@ -92,6 +94,21 @@ struct ControlWords {
   [[nodiscard]] uint32_t count() const { return kFirstChanged + fixpoints + resumes; }
 };
 inline constexpr uint32_t kNoLane = ~uint32_t{0};
+
+// The words of Hidden::Kind::Print: a head, then records of one length. Word 0 of a record is the
+// number of its row in Outline::prints + 1, and 0 until the record is written.
+struct PrintWords {
+  static constexpr uint32_t kUsed = 0;     // records handed out, those that did not fit aside
+  static constexpr uint32_t kDropped = 1;  // two words: records that did not fit
+  static constexpr uint32_t kPhase = 3;    // the last phase that a live lane has begun
+  static constexpr uint32_t kBase = 4;     // the phase behind a resume; the host writes it
+  static constexpr uint32_t kHead = 8;
+  // Of a record:
+  static constexpr uint32_t kSite = 0;
+  static constexpr uint32_t kRecordPhase = 1;
+  static constexpr uint32_t kRecordLane = 2;
+  static constexpr uint32_t kArguments = 3;  // one or two words each
+};
 
 // What a buffer of a segment's program stands for.
 struct Argument {
@@ -207,6 +224,14 @@ struct Site {
   uint16_t tag = 0;
   bool zero_passes = false;
   Position at;
+  bool assertion = false;  // the value is a row of Outline::asserts
+};
+
+// A print() or assert() of the source, by its place in the program after inlining.
+struct PrintSite {
+  std::string format;
+  std::vector<ir::Type> types;  // of the arguments
+  Position at;
 };
 
 // What a plan and its schedule share.
@@ -223,8 +248,11 @@ struct Outline {
   std::vector<Site> sites;
   uint32_t frame_words = 0;
   uint32_t group_frame_words = 0;
-  uint32_t barriers = 0;   // places in the source that are grid barriers, after inlining
-  bool wide_index = true;  // as in PlanOptions
+  std::vector<PrintSite> prints;
+  std::vector<PrintSite> asserts;
+  uint32_t print_words = 0;  // of a record of print(); 0: nothing is printed
+  uint32_t barriers = 0;     // places in the source that are grid barriers, after inlining
+  bool wide_index = true;    // as in PlanOptions
 
   // The only row of that kind, if there is one.
   [[nodiscard]] std::optional<uint32_t> find_hidden(Hidden::Kind kind) const;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "vyre/base/reports.hpp"
 #include "vyre/base/result.hpp"
 #include "vyre/check/launch.hpp"
 #include "vyre/device/buffer.hpp"
@@ -47,6 +48,12 @@ struct GridFrom {
 
 using ProgressFunction = std::function<void(uint64_t done, uint64_t of)>;
 
+// Gets what a dispatch with `print` has printed, when it is over; also one that ended with an
+// error, as far as the device still answers. The lines are in the report as well, if there is one.
+using PrintFunction = std::function<void(const PrintReport& printed)>;
+inline constexpr uint64_t kPrintBytes = uint64_t{1} << 20;  // where print_bytes is not given
+inline constexpr uint64_t kMostPrintBytes = uint64_t{1} << 30;
+
 // X(type, name). Handlers are shared and immutable, so that a config can be copied and compared and
 // a pending dispatch keeps what it needs.
 // clang-format off
@@ -72,7 +79,10 @@ using ProgressFunction = std::function<void(uint64_t done, uint64_t of)>;
   X(uint32_t,                                queue)                                                   \
   X(device::Communicator*,                   communicator)        /* the ranks of a job */            \
   X(const std::atomic<bool>*,                cancel)              /* set it to stop with Timeout */   \
-  X(std::shared_ptr<const ProgressFunction>, progress)
+  X(std::shared_ptr<const ProgressFunction>, progress)                                                \
+  X(bool,                                    print)               /* print() writes lines */          \
+  X(uint64_t,                                print_bytes)         /* memory for them; 1 MiB */        \
+  X(std::shared_ptr<const PrintFunction>,    print_to)            /* once, also after an error */
 // clang-format on
 
 struct DispatchConfig {
@@ -87,7 +97,8 @@ struct DispatchConfig {
 DispatchConfig merge(const DispatchConfig& base, const DispatchConfig& over);
 
 // InvalidArgument: fixpoint_iterations 0, grid and grid_from together, an offset that is not a
-// multiple of 4, a queue, a timing or a profile that is not there.
+// multiple of 4, a queue, a timing or a profile that is not there, print_bytes above
+// kMostPrintBytes.
 inline constexpr uint32_t kQueues = 64;
 Result<void> check_config(const DispatchConfig& config);
 

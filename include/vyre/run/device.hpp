@@ -92,6 +92,7 @@ struct Report {
   std::optional<uint64_t> statements{};
   std::vector<FixpointReport> fixpoints;  // as far as the driver saw them end
   std::vector<TrapReport> resumed;
+  PrintReport printed;  // with `print` of the config
   uint64_t wall_ns = 0;
   device::Timings timings;  // of all launches; absent as soon as one is
   Breakdown breakdown;      // where they went, as far as `timing` of the config asks for it

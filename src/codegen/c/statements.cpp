@@ -40,7 +40,9 @@ void Statements::statement(StmtId id) {
       [&](const Barrier&) { cut(); }, [&](const Fixpoint&) { cut(); },
       [&](const AsyncCopy&) { cut(); }, [&](const Wait&) { cut(); },
       [&](const Trap& s) { trap(s, id); }, [&](const Resume&) { cut(); },
-      [&](const Collective&) { cut(); }, [&](const Swap&) { cut(); });
+      [&](const Collective&) { cut(); }, [&](const Swap&) { cut(); },
+      [&](const Collective&) { cut(); }, [&](const Print&) { cut(); },
+      [&](const Assert&) { cut(); });
 }
 
 void Statements::let(const Let& s) {

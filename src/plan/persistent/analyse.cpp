@@ -160,7 +160,8 @@ void scan(const Draft& d, Analysis& a, StmtId id, uint32_t phase, bool by_all) {
       [&](const Resume&) { a.refused = true; }, [&](const Collective&) { a.refused = true; },
       [&](const Swap&) { a.refused = true; }, [](const Eval&) {}, [](const If&) {},
       [](const While&) {}, [](const Break&) {}, [](const Continue&) {}, [](const Return&) {},
-      [](const Nested&) {}, [](const Region&) {});
+      [](const Nested&) {}, [](const Region&) {}, [&](const Print&) { a.refused = true; },
+      [&](const Assert&) { a.refused = true; });
   for_each_block(s, [&](Block b) {
     for (const StmtId inner : d.p.items(b)) scan(d, a, inner, phase, by_all && same);
   });

@@ -262,7 +262,7 @@ void Divergence::visit(StmtId id, uint32_t depth) {
       [&](const Region& s) { visit(s.body, depth); }, [](const Barrier&) {},
       [&](const Fixpoint& s) { visit(s.body, depth); }, [](const AsyncCopy&) {}, [](const Wait&) {},
       [&](const Trap&) { end_lanes(depth != 0); }, [](const Resume&) {}, [](const Collective&) {},
-      [](const Swap&) {});
+      [](const Swap&) {}, [](const Print&) {}, [](const Assert&) {});
 }
 
 }  // namespace vyre::codegen

@@ -103,7 +103,9 @@ void StatementEmitter::emit_statement(StmtId id) {
       [&](const Trap& s) { emit_trap(s, id); },
       [&](const Resume&) { VYRE_CHECK(!"a resume is cut by the plan"); },
       [&](const Collective&) { VYRE_CHECK(!"a collective is cut by the plan"); },
-      [&](const Swap&) { VYRE_CHECK(!"a swap is cut by the plan"); });
+      [&](const Swap&) { VYRE_CHECK(!"a swap is cut by the plan"); },
+      [&](const Print&) { VYRE_CHECK(!"a print is lowered by the plan"); },
+      [&](const Assert&) { VYRE_CHECK(!"an assert is lowered by the plan"); });
 }
 
 bool StatementEmitter::is_serialised(StmtId id) const {
