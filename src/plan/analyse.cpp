@@ -322,9 +322,8 @@ class Analysis {
           if (matched(x.tag)) live.unite(tree_.park.try_emplace(id.value, empty_).first->second);
           use(x.value, live);
         },
-        [](const Resume&) {}, [](const Collective&) {}, [](const Swap&) {}, [](const Resume&) {},
-        [](const Collective&) {}, [](const Print&) { refuse_print(); },
-        [](const Assert&) { refuse_print(); });
+        [](const Resume&) {}, [](const Collective&) {}, [](const Swap&) {},
+        [](const Print&) { refuse_print(); }, [](const Assert&) { refuse_print(); });
     return live;
   }
 
