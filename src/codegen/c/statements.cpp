@@ -40,8 +40,7 @@ void Statements::statement(StmtId id) {
       [&](const Barrier&) { cut(); }, [&](const Fixpoint&) { cut(); },
       [&](const AsyncCopy&) { cut(); }, [&](const Wait&) { cut(); },
       [&](const Trap& s) { trap(s, id); }, [&](const Resume&) { cut(); },
-      [&](const Collective&) { cut(); }, [&](const Swap&) { cut(); },
-      [&](const Collective&) { cut(); }, [&](const Print&) { cut(); },
+      [&](const Collective&) { cut(); }, [&](const Swap&) { cut(); }, [&](const Print&) { cut(); },
       [&](const Assert&) { cut(); });
 }
 

@@ -110,8 +110,7 @@ void SubgroupCode::statement(StmtId id, bool in_loop) {
       // All lanes have executed what stands before it.
       [&](const Barrier&) {}, [&](const Fixpoint&) { cut(); }, [&](const AsyncCopy&) { cut(); },
       [&](const Wait&) { cut(); }, [&](const Trap&) { plain(); }, [&](const Resume&) { cut(); },
-      [&](const Collective&) { cut(); }, [&](const Swap&) { cut(); },
-      [&](const Collective&) { cut(); }, [&](const Print&) { cut(); },
+      [&](const Collective&) { cut(); }, [&](const Swap&) { cut(); }, [&](const Print&) { cut(); },
       [&](const Assert&) { cut(); });
 }
 

@@ -142,8 +142,7 @@ bool runs_once(const Emission& em, StmtId id, std::set<uint32_t>& seen) {
       [](const AsyncCopy&) { return false; }, [](const Wait&) { return false; },
       [](const Trap&) { return false; }, [](const Resume&) { return false; },
       [](const Collective&) { return false; }, [](const Swap&) { return false; },
-      [](const Collective&) { return false; }, [](const Print&) { return false; },
-      [](const Assert&) { return false; });
+      [](const Print&) { return false; }, [](const Assert&) { return false; });
 }
 
 // A statement that runs once for all iterations.

@@ -129,8 +129,7 @@ class Measure {
         },
         [](const Trap&) { return kTrap; }, [](const Resume&) { return kBarrier; },
         [](const Collective&) { return kBarrier; }, [](const Swap&) { return kBarrier; },
-        [](const Collective&) { return kBarrier; }, [](const Print&) { return kTrap; },
-        [](const Assert&) { return kTrap; });
+        [](const Print&) { return kTrap; }, [](const Assert&) { return kTrap; });
   }
 
   uint64_t of(ExprId id) {
