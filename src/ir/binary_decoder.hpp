@@ -107,7 +107,7 @@ class Decoder {
   Block block(uint32_t depth);
   Stmt stmt_node(uint32_t depth);
   Stmt let(Local::Kind kind);
-  Stmt declare_array();
+  Stmt declare_array(bool with_values);
   Stmt store();
   Stmt eval();
   Stmt for_loop(uint32_t depth);
@@ -128,7 +128,7 @@ class Decoder {
   Program p_;
   uint32_t version_ = kFirstVersion;  // as the bytes say
   uint32_t needed_ = kFirstVersion;   // by what was read
-  std::vector<Declared> locals_;  // of the function or main body at hand, by number
+  std::vector<Declared> locals_;      // of the function or main body at hand, by number
   uint32_t expr_depth_ = 0;
   size_t nodes_ = 0;
   uint32_t statements_ = 0;

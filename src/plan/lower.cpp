@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ir/properties.hpp"
+#include "plan/core_forms.hpp"
 #include "plan/passes.hpp"
 #include "plan/validate.hpp"
 
@@ -278,7 +279,7 @@ Lowering::Lowering(const check::CheckedProgram& checked, const PlanOptions& how,
     : options(how),
       target(to),
       cuts{to == Phases ? Scope::Workgroup : Scope::Grid, stays_in_launch()},
-      d(checked) {
+      d(core_forms(checked).value_or(checked)) {
   d.checked = options.checked;
   if (options.workgroup) {
     const check::Axes& size = *options.workgroup;

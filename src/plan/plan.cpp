@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/core_forms.hpp"
 #include "plan/enclosing.hpp"
 #include "plan/lower.hpp"
 
@@ -66,7 +67,9 @@ std::string_view name_of(FixpointMode mode) {
 
 namespace {
 
-Plan whole_program(const check::CheckedProgram& checked, Route route) {
+Plan whole_program(const check::CheckedProgram& source, Route route) {
+  const auto simpler = core_forms(source);
+  const check::CheckedProgram& checked = simpler ? *simpler : source;
   Plan plan;
   plan.route = route;
   plan.whole = true;

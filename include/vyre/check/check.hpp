@@ -69,6 +69,9 @@ struct CheckedProgram {
   std::vector<BoundsProof> proofs;
   std::vector<int32_t> expr_proofs;
   std::vector<int32_t> stmt_proofs;
+  // By StmtId: loops whose step is at least 1 whenever they have an iteration. Other loops stop
+  // lanes at run time.
+  std::vector<bool> positive_steps;
   uint32_t access_count = 0;  // accesses that could have a proof
   uint32_t statements_inlined = 0;
   bool has_grid_barrier =
