@@ -103,6 +103,8 @@ class Async {
       between(id, "a `return`");
     else if (std::holds_alternative<Trap>(st))
       between(id, "a `trap`");
+    else if (may_stop_at_step(s_, st))
+      between(id, "a `for` whose step is known at run time only");
     else if (std::holds_alternative<Break>(st) && loops_ <= loop_base_)
       between(id, "a `break` that leaves the block");
     else if (std::holds_alternative<Continue>(st) && loops_ <= loop_base_)

@@ -20,6 +20,7 @@ class Bounds {
   explicit Bounds(State& s) : s_(s), p_(s.p), numbers_(s) {
     s_.facts.expr_proofs.assign(p_.exprs.size(), -1);
     s_.facts.stmt_proofs.assign(p_.stmts.size(), -1);
+    s_.facts.positive_steps.assign(p_.stmts.size(), false);
   }
 
   void run() {
@@ -134,7 +135,7 @@ class Bounds {
   void stmt(StmtId id) {
     const Stmt& st = p_[id];
     if (const auto* branch = std::get_if<If>(&st)) return if_else(*branch);
-    if (const auto* loop = std::get_if<For>(&st)) return for_loop(*loop);
+    if (const auto* loop = std::get_if<For>(&st)) return for_loop(id, *loop);
     if (const auto* loop = std::get_if<While>(&st)) return while_loop(*loop);
     for_each_operand(p_, st, [&](ExprId child) { expr(child); });
     if (const auto* let = std::get_if<Let>(&st))
@@ -173,9 +174,11 @@ class Bounds {
       numbers_.assume(st.condition, true);
   }
 
-  void for_loop(const For& st) {
+  void for_loop(StmtId id, const For& st) {
     expr(st.first);
     expr(st.last);
+    if (st.step.valid()) expr(st.step);
+    s_.facts.positive_steps[id.index()] = !st.step.valid() || numbers_.interval(st.step).lo >= 1;
     const auto mark = numbers_.facts.mark();
     // The bounds are evaluated once, so what they say of variables is said before the body changes
     // them.

@@ -127,7 +127,7 @@ class Calls {
       info.statements += 1;
       const StmtProperties row = properties_of(st);
       info.note_synchronisation(row.synchronises);
-      info.ends_lane = info.ends_lane || row.exit == Exit::Trap;
+      info.ends_lane = info.ends_lane || row.exit == Exit::Trap || may_stop_at_step(s_, st);
       if (const auto* copy = std::get_if<AsyncCopy>(&st)) info.copies.push_back(copy->tag);
       for_each_operand(p_, st, [&](ExprId child) {
         deepest = std::max(deepest, measure_expr(child, info, level));

@@ -2,6 +2,7 @@
 #include "vyre/check/check.hpp"
 
 #include "base/stop.hpp"
+#include "check/constants.hpp"
 #include "check/state.hpp"
 
 namespace vyre::check {
@@ -28,6 +29,11 @@ Type element_type(const Program& p, Memory memory) {
     case Memory::Kind::Local: return p[memory.local()].type.value_or(Type::U32);
   }
   return Type::U32;
+}
+
+bool may_stop_at_step(const State& s, const Stmt& stmt) {
+  const auto* loop = std::get_if<For>(&stmt);
+  return loop != nullptr && loop->step.valid() && !evaluate(s.p, s.facts, loop->step);
 }
 
 const BoundsProof* CheckedProgram::proof(ExprId id) const {

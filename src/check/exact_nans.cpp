@@ -161,6 +161,8 @@ class Marks {
       case AtomicOp::Load: return;
       case AtomicOp::Exchange:
       case AtomicOp::Store:
+      case AtomicOp::Min:  // moves bits as well
+      case AtomicOp::Max:
         if (open(e.args[0])) mark(e.memory);
         return;
       case AtomicOp::Cas:
@@ -168,8 +170,6 @@ class Marks {
         return;
       case AtomicOp::Add:
       case AtomicOp::Sub:
-      case AtomicOp::Min:
-      case AtomicOp::Max:
       case AtomicOp::And:
       case AtomicOp::Or:
       case AtomicOp::Xor:

@@ -97,6 +97,7 @@ class Names {
     else
       undo_.back().local = id;
     if (p_[id].count.valid()) expr(p_[id].count);
+    for (const ExprId value : p_.values(p_[id].values)) expr(value);
   }
 
   void leave(size_t mark) {
@@ -142,6 +143,8 @@ class Names {
     const auto here = [&] { return p_.position_of(id); };
     for_each_operand(p_, st, [&](ExprId child) { expr(child); });
     if (const auto* region = std::get_if<Region>(&st)) region_name(*region, here());
+    if (const auto* loop = std::get_if<For>(&st); loop != nullptr && loop->reversed)
+      word_rev(here());
     for_each_memory(p_, st, [&](const MemoryUse& x) { memory(x.memory, here()); });
     size_t mark = 0;
     bool iterates = false;
@@ -157,6 +160,16 @@ class Names {
 
   // A region's name may repeat and may be any identifier that is not a word of the language.
   void region_name(const Region& region, const Position& at) { name_rules(region.name, at); }
+
+  // Where a `rev` is visible the text takes the word for that name.
+  void word_rev(const Position& at) {
+    const auto taken = scope_.find("rev");
+    if (taken == scope_.end() || s_.text_had_errors) return;
+    Diagnostic& d = s_.d.add(Code::ReservedName, at,
+                             "a reversed loop stands where `rev` is the name of something else",
+                             "choose another name than `rev`, for example `rev_`");
+    d.notes.push_back({taken->second, "`rev` is declared here"});
+  }
 
   struct Undo {
     std::string name;

@@ -278,7 +278,11 @@ class Walk {
 std::vector<bool> overwritten(const CheckedProgram& checked, const Launch& launch,
                               std::span<const std::span<const std::byte>> given) {
   const Program& p = checked.program;
-  const auto stops = [](const Stmt& s) {
+  const auto stops = [&](const Stmt& s) {
+    // Without an iteration a loop asks nothing of its step.
+    if (const auto* loop = std::get_if<For>(&s))
+      return loop->step.valid() && !evaluate_constant(checked, loop->step) &&
+             !checked.positive_steps[static_cast<size_t>(&s - p.stmts.data())];
     return std::holds_alternative<Trap>(s) || std::holds_alternative<Resume>(s) ||
            std::holds_alternative<Collective>(s) || std::holds_alternative<Assert>(s);
   };

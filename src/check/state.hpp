@@ -55,6 +55,10 @@ std::string name_of(const ir::Program& p, ir::Memory memory);
 // The element type as declared (also a storage type).
 ir::Type element_type(const ir::Program& p, ir::Memory memory);
 
+// A loop that stops lanes if its step, which is known at run time only, turns out not to be
+// positive.
+bool may_stop_at_step(const State& s, const ir::Stmt& stmt);
+
 // Expressions outside functions and statements: headers, constants, buffers, requirements.
 template <class Visit>
 void for_each_header_expr(const ir::Program& p, const Visit& visit) {

@@ -24,8 +24,11 @@ class Structure {
       if (c.values.empty() || (!c.table && c.values.count != 1)) fail("a constant without a value");
     }
     for_each_header_expr(p_, [&](ExprId id) { expr(id); });
-    for (const Local& l : p_.locals)
+    for (const Local& l : p_.locals) {
       if (l.count.valid()) expr(l.count);
+      if (!in(l.values, p_.expr_lists.size())) return false;
+      for (const ExprId value : p_.values(l.values)) expr(value);
+    }
     for (const Fn& f : p_.fns) {
       if (!in(f.params, p_.param_lists.size())) return false;
       for (LocalId id : p_.params(f.params)) local(id);

@@ -483,16 +483,60 @@ Maybe Typer::intrinsic(ExprId id, const IntrinsicCall& e, Maybe expected) {
   return gives_bool ? Type::Bool : *type;
 }
 
+namespace {
+
+bool has_atomic(Type type, AtomicOp op) {
+  const bool moves = op == AtomicOp::Load || op == AtomicOp::Store || op == AtomicOp::Exchange;
+  const bool orders = op == AtomicOp::Min || op == AtomicOp::Max;
+  switch (type) {
+    case Type::U32:
+    case Type::I32:
+    case Type::U64:
+    case Type::I64: return true;
+    case Type::U8:
+    case Type::I8:
+    case Type::U16:
+    case Type::I16:
+      return moves || op == AtomicOp::Or || op == AtomicOp::And || op == AtomicOp::Add;
+    case Type::F32: return moves || orders || op == AtomicOp::Add;
+    case Type::F64: return orders || op == AtomicOp::Add;
+    case Type::Bool:
+    case Type::F16:
+    case Type::BF16: return false;
+  }
+  return false;
+}
+
+// What a type has instead, for "Fix:".
+std::string_view atomics_of(Type type) {
+  switch (type) {
+    case Type::U8:
+    case Type::I8:
+    case Type::U16:
+    case Type::I16: return "; 8- and 16-bit elements have load, store, exchange, add, and and or";
+    case Type::F32: return "; f32 has load, store, exchange, add, min and max";
+    case Type::F64: return "; f64 has add, min and max";
+    case Type::Bool:
+    case Type::U32:
+    case Type::I32:
+    case Type::U64:
+    case Type::I64:
+    case Type::F16:
+    case Type::BF16: return "";
+  }
+  return "";
+}
+
+}  // namespace
+
 Maybe Typer::atomic(ExprId id, const Atomic& e) {
   require_integer(e.index, "the index");
   const Type type = element_type(p_, e.memory);
-  const bool f32_op = e.op == AtomicOp::Load || e.op == AtomicOp::Store ||
-                      e.op == AtomicOp::Exchange || e.op == AtomicOp::Add;
-  if (!is_integer(type) && !(type == Type::F32 && f32_op))
+  if (!has_atomic(type, e.op))
     s_.report(Code::AtomicNotAllowed, id,
               fmt::format("`{}` does not work on {} elements", vyre::ir::name_of(e.op),
                           vyre::ir::name_of(type)),
-              "use u32, i32, u64 or i64 elements; f32 has load, store, exchange and add");
+              fmt::format("use u32, i32, u64 or i64 elements{}", atomics_of(type)));
   for (int i = 0; i < arity_of(e.op); ++i)
     require(e.args[static_cast<size_t>(i)], widened(type),
             fmt::format("an element of `{}`", name_of(p_, e.memory)));

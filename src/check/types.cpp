@@ -6,6 +6,7 @@
 #include "check/typer.hpp"
 #include "ir/message.hpp"
 #include "ir/print_format.hpp"
+#include "ir/properties.hpp"
 #include "vyre/ir/semantics.hpp"
 
 namespace vyre::check {
@@ -75,6 +76,7 @@ class StatementTypes {
   void array(const DeclareArray& st) {
     const Local& local = p_[st.local];
     s_.facts.local_types[st.local.index()] = local.type;
+    array_values(local);
     if (!local.count.valid()) {
       s_.report(Code::BadCount, st.local,
                 fmt::format("the private array `{}` has no element count", local.name),
@@ -97,6 +99,22 @@ class StatementTypes {
           fmt::format("use 1 to {} elements, or a shared or global buffer", kMaxArrayElements));
     } else {
       s_.facts.array_counts[st.local.index()] = static_cast<uint32_t>(count->bits);
+      if (local.values.count > count->bits)
+        s_.report(Code::BadArrayValues, p_.values(local.values)[count->bits],
+                  fmt::format("the private array `{}` has {} element{} and {} values", local.name,
+                              count->bits, count->bits == 1 ? "" : "s", local.values.count),
+                  fmt::format("leave out values, or declare {} elements", local.values.count));
+    }
+  }
+
+  void array_values(const Local& local) {
+    for (const ExprId value : p_.values(local.values)) {
+      typer_.require(value, *local.type, fmt::format("an element of `{}`", local.name));
+      if (s_.facts.expr_types[value.index()] && !evaluate(p_, s_.facts, value))
+        s_.report(Code::NotConstant, value,
+                  fmt::format("a value that `{}` starts with is not constant", local.name),
+                  "use literals, constants, operators and exactly defined functions only, or "
+                  "assign the element afterwards");
     }
   }
 
@@ -174,10 +192,13 @@ class StatementTypes {
     else
       typer_.infer(st.step);
     const auto step = evaluate(p_, s_.facts, st.step);
-    if (!step || !is_integer(step->type)) {
-      if (s_.facts.expr_types[st.step.index()])
-        s_.report(Code::BadLoopStep, st.step, "the step of a `for` is not constant",
-                  "use literals and constants only, or a `while` loop");
+    if (!step) {
+      if (s_.facts.expr_types[st.step.index()] && !step_trap_tag(p_))
+        s_.report(Code::BadLoopStep, st.step,
+                  "the step of a `for` is known at run time only, and all 65536 tags are taken",
+                  "leave a tag for loops whose step is not positive, or use a constant step");
+    } else if (!is_integer(step->type)) {
+      return;
     } else if (is_signed(step->type) ? as_signed(*step) <= 0 : step->bits == 0) {
       bad_step(st.step, is_signed(step->type)
                             ? fmt::format("the step of a `for` is {}", as_signed(*step))
@@ -187,8 +208,8 @@ class StatementTypes {
 
   void bad_step(ExprId step, std::string message) {
     s_.report(Code::BadLoopStep, step, std::move(message),
-              "count up by at least 1; for the opposite order use `n - 1 - k` with "
-              "`for k in 0 .. n`");
+              "use a step of at least 1; to count down write `for i in rev first .. last`, with "
+              "the smaller bound first");
   }
 
   void result(StmtId id, const Return& st) {

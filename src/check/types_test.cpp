@@ -109,13 +109,46 @@ TEST(Types, CastsAndBitcasts) {
   EXPECT_EQ(errors(in_program("let x = bitcast<u32>(true);")), "V037");
 }
 
+TEST(Types, StepsOfLoops) {
+  EXPECT_EQ(errors(in_program("for i in 0 .. 9 step u[0] { work[i] = 1; }")), "");
+  EXPECT_EQ(errors(in_program("for i in rev 0 .. 9 step len(data) { work[i] = 1; }")), "");
+  EXPECT_EQ(errors(in_program("for i in 0 .. 9 step work[0] { work[i] = 1; }")), "V073");
+  EXPECT_EQ(errors(in_program("for i in rev 0 .. 9 step 0 { work[i] = 1; }")), "V048");
+  EXPECT_EQ(errors(in_program("for i in 0i32 .. 9 step -2 { work[i] = 1; }")), "V048");
+  EXPECT_EQ(errors(in_program("for i in 0i32 .. 9 step u[0] { work[i] = 1; }")), "V030");
+}
+
+TEST(Types, ValuesOfArrays) {
+  EXPECT_EQ(errors(in_program("var a : i32[3] = {-1, 2}; iwork[0] = a[0];")), "");
+  EXPECT_EQ(errors(in_program("var a : u32[2] = {1, 2, 3}; work[0] = a[0];")), "V040");
+  EXPECT_EQ(errors(in_program("var a : u32[2] = {1, 2.5}; work[0] = a[0];")), "V030");
+  EXPECT_EQ(errors(in_program("var a : u32[2] = {u[0]}; work[0] = a[0];")), "V039");
+}
+
+TEST(Types, AtomicsOfSmallAndFloatElements) {
+  const std::string_view small =
+      "inout b : u8[]; inout h : i16[]; inout d : f64[]; inout q : f16[];";
+  const auto found = [&](std::string_view statement) {
+    return errors(in_program(statement, small));
+  };
+  EXPECT_EQ(found("atomic_or(b[0], 256); atomic_and(b[0], 1); atomic_store(b[0], 2);"), "");
+  EXPECT_EQ(found("let x = atomic_exchange(h[0], -1) + atomic_add(h[1], 2) + atomic_load(h[2]);"),
+            "");
+  EXPECT_EQ(found("atomic_xor(b[0], 1);"), "V051");
+  EXPECT_EQ(found("atomic_max(h[0], 1);"), "V051");
+  EXPECT_EQ(found("atomic_cas(b[0], 1, 2);"), "V051");
+  EXPECT_EQ(found("atomic_min(fwork[0], 1.0); atomic_max(d[0], 1.0); atomic_add(d[0], 1.0);"), "");
+  EXPECT_EQ(found("atomic_exchange(d[0], 1.0);"), "V051");
+  EXPECT_EQ(found("atomic_add(q[0], 1.0);"), "V051");
+}
+
 TEST(Types, AtomicsAndOrders) {
   EXPECT_EQ(errors(in_program("atomic_add(work[0], 1, acq_rel); let x = atomic_load(work[0], "
                               "acquire); atomic_store(work[0], 1, release);")),
             "");
   EXPECT_EQ(errors(in_program("let x = atomic_load(work[0], release);")), "V052");
   EXPECT_EQ(errors(in_program("atomic_store(work[0], 1, acquire);")), "V052");
-  EXPECT_EQ(errors(in_program("atomic_max(fwork[0], 1.0);")), "V051");
+  EXPECT_EQ(errors(in_program("atomic_sub(fwork[0], 1.0);")), "V051");
   EXPECT_EQ(errors(in_program("atomic_add(fwork[0], 1.0);")), "");
   EXPECT_EQ(errors(in_program("atomic_add(data[0], 1);")), "V051");
   EXPECT_EQ(errors(in_program("atomic_add(sink[0], 1);")), "V051");

@@ -471,6 +471,7 @@ class Uniformity {
     const Node body = joined(flow_, {{}, id});
     value(st.first, body);
     value(st.last, body);
+    if (st.step.valid()) uniform_value(st.step, Level::Grid, "the step of a `for`");
     edge(body, fresh(st.variable), {{}, id});
     return loop_body(st.body, body);
   }

@@ -79,7 +79,10 @@ class Uses {
       for_each_local(st, [&](LocalId local, LocalAccess access) {
         if (access == LocalAccess::Declare) declared_.insert(local.value);
       });
-      if (const auto* array = std::get_if<DeclareArray>(&st)) expr(p_[array->local].count);
+      if (const auto* array = std::get_if<DeclareArray>(&st)) {
+        expr(p_[array->local].count);
+        for (const ExprId value : p_.values(p_[array->local].values)) expr(value);
+      }
       for_each_memory(p_, st, [&](const MemoryUse& use) {
         // A store alone does not make use of a private array.
         const LocalId local = use.memory.local();
@@ -206,7 +209,8 @@ class Flow {
         if (writes(use.access)) body.written.insert(key(use.memory));
       });
       const StmtProperties row = properties_of(st);
-      body.leaves = body.leaves || row.exit == Exit::Break || row.may_end_lane;
+      body.leaves =
+          body.leaves || row.exit == Exit::Break || row.may_end_lane || may_stop_at_step(s_, st);
       // A copy alone is no synchronisation point for the loop: its `wait` is one.
       body.barrier = body.barrier || (row.synchronises && !std::holds_alternative<AsyncCopy>(st));
       for_each_block(st, [&](Block inner) { visit(p_.items(inner), body); });

@@ -61,7 +61,8 @@ Stmt Decoder::stmt_node(uint32_t depth) {
   switch (static_cast<StmtCode>(code)) {
     case StmtCode::Let: return let(Local::Kind::Let);
     case StmtCode::Var: return let(Local::Kind::Var);
-    case StmtCode::DeclareArray: return declare_array();
+    case StmtCode::DeclareArray: return declare_array(false);
+    case StmtCode::DeclareArrayWith: return declare_array(true);
     case StmtCode::Assign: {
       const LocalId target = local();
       if (in_.ok() && is_memory(p_[target].kind))
@@ -132,12 +133,19 @@ Stmt Decoder::let(Local::Kind kind) {
   return Let{declare(std::move(local)), value};
 }
 
-Stmt Decoder::declare_array() {
+Stmt Decoder::declare_array(bool with_values) {
   Local local;
   local.kind = Local::Kind::Array;
   local.name = name_in(in_, "the name of an array");
   local.type = type_in(in_);
   local.count = expr();
+  if (with_values) {
+    needs(2);
+    const uint32_t count = at_least_one(in_, "the number of values of an array");
+    std::vector<ExprId> values;
+    for (uint32_t i = 0; i < count && in_.ok(); ++i) values.push_back(expr());
+    local.values = p_.add_values(values);
+  }
   return DeclareArray{declare(std::move(local))};
 }
 
@@ -163,6 +171,8 @@ Stmt Decoder::for_loop(uint32_t depth) {
   const auto parts = in_.tag<uint8_t>(kForParts + 1, "the parts of a loop");
   For loop;
   loop.unroll = (parts & kIsUnrolled) != 0;
+  loop.reversed = (parts & kIsReversed) != 0;
+  if (loop.reversed) needs(2);
   loop.first = expr();
   loop.last = expr();
   if ((parts & kHasStep) != 0) loop.step = expr();

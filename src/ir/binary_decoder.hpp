@@ -107,7 +107,7 @@ class Decoder {
   Block block(uint32_t depth);
   Stmt stmt_node(uint32_t depth);
   Stmt let(Local::Kind kind);
-  Stmt declare_array();
+  Stmt declare_array(bool with_values);
   Stmt store();
   Stmt eval();
   Stmt for_loop(uint32_t depth);

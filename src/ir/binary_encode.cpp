@@ -329,10 +329,11 @@ class Encoder {
         [&](const DeclareArray& s) {
           const Local& array = program_[s.local];
           VYRE_CHECK(array.kind == Local::Kind::Array && array.type);
-          tag(StmtCode::DeclareArray);
+          tag(array.values.empty() ? StmtCode::DeclareArray : StmtCode::DeclareArrayWith);
           string(array.name);
           tag(*array.type);
           expr(array.count);
+          if (!array.values.empty()) array_values(array.values);
           declare(s.local);
         },
         [&](const Assign& s) {
@@ -430,12 +431,20 @@ class Encoder {
     declare(s.local);
   }
 
+  void array_values(Range values) {
+    needs(2);
+    varint(values.count);
+    for (const ExprId value : program_.values(values)) expr(value);
+  }
+
   void for_fields(const For& s) {
     const Local& variable = program_[s.variable];
     VYRE_CHECK(variable.kind == Local::Kind::For);
     tag(StmtCode::For);
     string(variable.name);
-    u8(static_cast<uint8_t>((s.step.valid() ? kHasStep : 0) | (s.unroll ? kIsUnrolled : 0)));
+    if (s.reversed) needs(2);
+    u8(static_cast<uint8_t>((s.step.valid() ? kHasStep : 0) | (s.unroll ? kIsUnrolled : 0) |
+                            (s.reversed ? kIsReversed : 0)));
     expr(s.first);
     expr(s.last);
     if (s.step.valid()) expr(s.step);

@@ -64,9 +64,10 @@ enum class StmtCode : uint8_t {
   Trap = 19,
   Resume = 20,
   Collective = 21,
-  Swap = 22,    // version 2
-  Print = 23,   // version 2
-  Assert = 24,  // version 2
+  Swap = 22,              // version 2
+  Print = 23,             // version 2
+  Assert = 24,            // version 2
+  DeclareArrayWith = 25,  // version 2: a private array and its first values
 };
 
 enum class ParamCode : uint8_t { Value = 1, Buffer = 2 };
@@ -84,7 +85,7 @@ enum BufferPart : uint8_t {
   kHasCoalesce = 128,
 };
 
-enum ForPart : uint8_t { kHasStep = 1, kIsUnrolled = 2 };
-inline constexpr uint8_t kForParts = kHasStep | kIsUnrolled;
+enum ForPart : uint8_t { kHasStep = 1, kIsUnrolled = 2, kIsReversed = 4 /* version 2 */ };
+inline constexpr uint8_t kForParts = kHasStep | kIsUnrolled | kIsReversed;
 
 }  // namespace vyre::ir::binary

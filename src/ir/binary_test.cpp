@@ -222,6 +222,36 @@ TEST(Binary, RejectsAVersionThatTheProgramDoesNotNeed) {
   EXPECT_NE(decode(bytes).error().message.find("is written with version 1"), std::string::npos);
 }
 
+// What came with version 2, and its numbers.
+TEST(Binary, WritesReversedLoopsAndArraysWithValues) {
+  const auto loop = [](bool reversed) {
+    return encode(with_body([&](Program& p) {
+      For s;
+      s.first = p.add(Expr{IntLiteral{0, false, {}}});
+      s.last = p.add(Expr{IntLiteral{4, false, {}}});
+      s.reversed = reversed;
+      s.variable = p.add(Local{"i", Local::Kind::For, {}, {}});
+      return std::vector{p.add(Stmt{s})};
+    }));
+  };
+  EXPECT_EQ(loop(false)[8], std::byte{1});
+  EXPECT_EQ(loop(true)[8], std::byte{2});
+  EXPECT_EQ(code_of(loop(true)), std::nullopt);
+  const auto array = [](bool with_values) {
+    return encode(with_body([&](Program& p) {
+      Local a{"a", Local::Kind::Array, Type::U32, p.add(Expr{IntLiteral{3, false, {}}})};
+      if (with_values) a.values = p.add_values(std::array{p.add(Expr{IntLiteral{7, false, {}}})});
+      return std::vector{p.add(Stmt{DeclareArray{p.add(std::move(a))}})};
+    }));
+  };
+  EXPECT_EQ(array(false)[8], std::byte{1});
+  EXPECT_EQ(array(true)[8], std::byte{2});
+  EXPECT_EQ(code_of(array(true)), std::nullopt);
+  EXPECT_NE(array(true), array(false));
+  EXPECT_EQ(encode(*decode(array(true))), array(true));
+  EXPECT_EQ(encode(*decode(loop(true))), loop(true));
+}
+
 TEST(Binary, RejectsNumbersThatAreNotInShortestForm) {
   // workgroup 1: the section starts with the number of axes, then the literal: code, flags,
   // magnitude.

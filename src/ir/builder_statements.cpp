@@ -42,13 +42,17 @@ Var var(const Name& name, std::optional<ir::Type> type, const Operand& value) {
   return {core->owner(), local};
 }
 
-MemoryRef private_array(const Name& name, ir::Type type, const Operand& count) {
+MemoryRef private_array(const Name& name, ir::Type type, const Operand& count,
+                        std::initializer_list<Operand> values) {
   const Where& where = place(name, count);
   Core* core = Core::current("private_array()", where);
   if (core == nullptr) return {};
   const ir::ExprId id = core->use(count);
+  std::vector<ir::ExprId> ids;
+  for (const Operand& value : values) ids.push_back(core->use(value));
   const ir::LocalId local = core->declare(ir::Local::Kind::Array, name, type, where);
   core->program().locals[local.index()].count = id;
+  core->program().locals[local.index()].values = core->program().add_values(ids);
   core->emit(ir::DeclareArray{local}, where);
   return {core->owner(), ir::Memory::of(local)};
 }
@@ -122,6 +126,7 @@ void for_(const Name& name, const Operand& first, const Operand& last, const Loo
   loop.last = core->use(last);
   loop.step = core->use_optional(options.step);
   loop.unroll = options.unroll;
+  loop.reversed = options.reversed;
   loop.variable = core->declare(ir::Local::Kind::For, name, {}, where);
   const ir::LocalId variable = loop.variable;
   const ir::StmtId stmt = core->emit(loop, where);

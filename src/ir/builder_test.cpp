@@ -162,6 +162,7 @@ TEST(Builder, WritesLocalsAndAssignments) {
   auto y = var<f32>("y", 0.5);
   auto z = var("z", Type::F32, y);
   auto tmp = private_array<f32>("tmp", 16);
+  private_array<u32>("few", 3, {1, 2});
   x = x + 1;
   x += 2;
   x <<= 3;
@@ -172,7 +173,7 @@ TEST(Builder, WritesLocalsAndAssignments) {
   b[x] -= tmp[1];
   let<f32>("w", b[0]);
   expect_program(p, R"(program locals { workgroup 64; inout b : f32[];
-    var x = 0; var y : f32 = 0.5; var z : f32 = y; var tmp : f32[16];
+    var x = 0; var y : f32 = 0.5; var z : f32 = y; var tmp : f32[16]; var few : u32[3] = {1, 2};
     x = x + 1; x += 2; x <<= 3; y = z; z = tmp[x]; tmp[0] = b[x]; tmp[1] *= y; b[x] -= tmp[1];
     let w : f32 = b[0]; })");
 }
@@ -184,6 +185,7 @@ TEST(Builder, WritesControlFlow) {
   auto n = let("n", len(b));
   for_("i", 0, n, [&](Value i) { b[i] = i; });
   for_("i", 0, 8, [&](Value i) { b[i] += 1; }, {.step = 2, .unroll = true});
+  for_("i", 0, 8, [&](Value i) { b[i] += 1; }, {.step = n, .reversed = true});
   while_(b[0] < 5, [&] {
     if_(b[1] == 0, [&] { break_(); })
         .else_if_(b[1] == 1, [&] { continue_(); })
@@ -196,6 +198,7 @@ TEST(Builder, WritesControlFlow) {
   expect_program(p, R"(program control { workgroup 64; inout b : u32[]; let n = len(b);
     for i in 0 .. n { b[i] = i; }
     for i in 0 .. 8 step 2 @unroll { b[i] += 1; }
+    for i in rev 0 .. 8 step n { b[i] += 1; }
     while b[0] < 5 {
       if b[1] == 0 { break; } else if b[1] == 1 { continue; } else if b[1] == 2 { let q = 1; } else { return; } }
     { let m = n; }

@@ -247,4 +247,21 @@ void replace_locals(Stmt& stmt, FunctionRef<LocalId(LocalId)> replace) {
   visit_stmt_locals(stmt, [&](LocalId& at, LocalAccess) { at = replace(at); });
 }
 
+std::optional<uint16_t> step_trap_tag(const Program& program) {
+  std::vector<bool> taken(size_t{1} << 16);
+  const auto visit = [&](const auto& self, Block block) -> void {
+    for (const StmtId id : program.items(block)) {
+      const Stmt& s = program[id];
+      if (const auto* trap = std::get_if<Trap>(&s)) taken[trap->tag] = true;
+      if (const auto* resume = std::get_if<Resume>(&s)) taken[resume->tag] = true;
+      for_each_block(s, [&](Block inner) { self(self, inner); });
+    }
+  };
+  for (const Fn& fn : program.fns) visit(visit, fn.body);
+  visit(visit, program.body);
+  for (size_t tag = taken.size(); tag-- > 0;)
+    if (!taken[tag]) return static_cast<uint16_t>(tag);
+  return std::nullopt;
+}
+
 }  // namespace vyre::ir

@@ -254,6 +254,10 @@ struct StmtRows {
 
 StmtProperties properties_of(const Stmt& stmt);
 
+// The tag with which a loop reports a step below 1: the largest that no trap and no resume of the
+// program has. None if they have all.
+std::optional<uint16_t> step_trap_tag(const Program& program);
+
 // True if the table has a row for every kind of the variant, none of them by conversion.
 template <class Table, class Variant>
 inline constexpr bool has_row_per_kind = false;

@@ -33,7 +33,9 @@ enum class Op : uint8_t {
   Jump,       // to target
   JumpIf,     // to target if a
   JumpUnless,
-  ForNext,    // a += step (imm) and to target, unless that reaches b
+  ForNext,    // a += step (slot c) and to target, unless that reaches b
+  ForLast,    // a = the last value of a .. b in steps of slot c
+  ForPrev,    // a -= step (slot c) and to target, unless a is b
   Call,       // to target; the return address goes to slot dst
   Return,     // to the address in slot a
   Retire,     // unless a: this lane takes no part in subgroup operations any more

@@ -11,6 +11,7 @@
 #include "base/check.hpp"
 #include "base/match.hpp"
 #include "check/prints.hpp"
+#include "ir/properties.hpp"
 #include "oracle/emitter.hpp"
 
 namespace vyre::oracle {
@@ -215,6 +216,17 @@ class Compiler : private Emitter {
                               .count = count,
                               .offset = next_});
     new_slots(slots);
+    uint64_t index = 0;
+    for (const ExprId initial : p_.values(p_[s.local].values))
+      with_temporaries([&] {
+        const Slot at = constant(index++);
+        const Slot v = value(initial);
+        Instr& stored = emit(Op::Store);
+        stored.memory = row_of(Memory::of(s.local));
+        stored.a = at;
+        stored.b = v;
+        return 0;
+      });
   }
 
   void assign(const Assign& s) {
@@ -291,24 +303,44 @@ class Compiler : private Emitter {
     const Slot last = new_slots();
     slots_[s.variable.index()] = variable;
     const Type type = *c_.local_types[s.variable.index()];
+    const Slot by = new_slots();
+    const Slot first = new_slots();
     const Slot out_condition = with_temporaries([&] {
-      copy(variable, value(s.first));
+      copy(first, value(s.first));
       copy(last, value(s.last));
-      return scalar(scalar_fn(BinaryOp::Lt, type), variable, last);
+      copy(by, s.step.valid() ? value(s.step) : constant(1));
+      return scalar(scalar_fn(BinaryOp::Lt, type), first, last);
     });
     const Pc out = emit_jump(Op::JumpUnless, out_condition);
+    if (s.step.valid() && !check::evaluate_constant(c_, s.step)) trap_unless_positive(s, type, by);
+    copy(variable, first);
+    const auto counting = [&](Op op, Slot end) -> Instr& {
+      Instr& i = emit(op);
+      i.type = type;
+      i.a = variable;
+      i.b = end;
+      i.c = by;
+      return i;
+    };
+    if (s.reversed) counting(Op::ForLast, last);
     const Pc top = here();
     const std::vector<Pc> breaks = loop_body(s.body);
     step();
-    Instr& i = emit(Op::ForNext);
-    i.type = type;
-    i.a = variable;
-    i.b = last;
-    i.imm = s.step.valid() ? check::evaluate_constant(c_, s.step)->bits : 1;
-    i.target = top;
+    counting(s.reversed ? Op::ForPrev : Op::ForNext, s.reversed ? first : last).target = top;
     land(out);
     for (const Pc jump : breaks) land(jump);
     next_ = mark;
+  }
+
+  void trap_unless_positive(const For& s, Type type, Slot by) {
+    const Slot wrong =
+        with_temporaries([&] { return scalar(scalar_fn(BinaryOp::Le, type), by, constant(0)); });
+    const Pc fine = emit_jump(Op::JumpUnless, wrong);
+    traps_.push_back(here());
+    Instr& i = emit(Op::Trap, s.step);
+    i.a = by;
+    i.b = *step_trap_tag(p_);
+    land(fine);
   }
 
   void compile_return(const Return& s) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one lane does between the places where it waits for others.
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -23,9 +25,26 @@ std::optional<uint64_t> element_at(Type index_type, uint64_t bits, uint64_t coun
   return bits;
 }
 
-uint64_t apply_atomic(const Instr& instr, Type type, std::byte* at, const uint64_t* frame,
+// Whether min or max of floats changes the element: only to a number, and only if the old value is
+// none or v orders strictly before (max: after) it. -0 orders before +0.
+bool replaces(AtomicOp op, Type type, uint64_t old, uint64_t v) {
+  const auto number = [&](uint64_t bits) {
+    return type == Type::F64 ? std::bit_cast<double>(bits)
+                             : double{std::bit_cast<float>(static_cast<uint32_t>(bits))};
+  };
+  const double before = number(old);
+  const double given = number(v);
+  if (std::isnan(given)) return false;
+  if (std::isnan(before)) return true;
+  if (before != given) return (given < before) == (op == AtomicOp::Min);
+  return std::signbit(before) != std::signbit(given) &&
+         std::signbit(given) == (op == AtomicOp::Min);
+}
+
+uint64_t apply_atomic(const Instr& instr, Type element, std::byte* at, const uint64_t* frame,
                       bool& wrote) {
-  const uint64_t old = load_element(type, at);
+  const Type type = widened(element);
+  const uint64_t old = load_element(element, at);
   const uint64_t operand = frame[instr.b];
   const auto combine = [&](BinaryOp op) { return scalar_fn(op, type)(old, operand, 0); };
   const auto pick = [&](Intrinsic op) { return scalar_fn(op, type)(old, operand, 0); };
@@ -34,8 +53,16 @@ uint64_t apply_atomic(const Instr& instr, Type type, std::byte* at, const uint64
   switch (static_cast<AtomicOp>(instr.what)) {
     case AtomicOp::Add: now = combine(BinaryOp::Add); break;
     case AtomicOp::Sub: now = combine(BinaryOp::Sub); break;
-    case AtomicOp::Min: now = pick(Intrinsic::Min); break;
-    case AtomicOp::Max: now = pick(Intrinsic::Max); break;
+    case AtomicOp::Min:
+    case AtomicOp::Max:
+      if (is_float(type)) {
+        wrote = replaces(static_cast<AtomicOp>(instr.what), type, old, operand);
+        now = operand;
+      } else {
+        now = pick(static_cast<AtomicOp>(instr.what) == AtomicOp::Min ? Intrinsic::Min
+                                                                      : Intrinsic::Max);
+      }
+      break;
     case AtomicOp::And: now = combine(BinaryOp::And); break;
     case AtomicOp::Or: now = combine(BinaryOp::Or); break;
     case AtomicOp::Xor: now = combine(BinaryOp::Xor); break;
@@ -50,8 +77,12 @@ uint64_t apply_atomic(const Instr& instr, Type type, std::byte* at, const uint64
       break;
     case AtomicOp::Load: wrote = false; break;
   }
-  if (wrote) store_element(type, at, now);
+  if (wrote) store_element(element, at, now);
   return old;
+}
+
+uint64_t mask_of(Type type) {
+  return bits_of(type) == 64 ? ~uint64_t{0} : 0xFFFF'FFFF;
 }
 
 // Control flow inside of a lane. False: it goes on at the next instruction.
@@ -68,9 +99,14 @@ inline bool jumps(const Instr& i, Lane& lane, uint64_t*& frame, Pc& pc) {
   if (i.op == Op::JumpUnless && frame[i.a] != 0) return false;
   if (i.op == Op::ForNext) {
     // The variable is below the bound, so their distance fits the unsigned type.
-    const uint64_t mask = bits_of(i.type) == 64 ? ~uint64_t{0} : 0xFFFF'FFFF;
-    if (((frame[i.b] - frame[i.a]) & mask) <= i.imm) return false;
-    frame[i.a] = (frame[i.a] + i.imm) & mask;
+    const uint64_t mask = mask_of(i.type);
+    if (((frame[i.b] - frame[i.a]) & mask) <= frame[i.c]) return false;
+    frame[i.a] = (frame[i.a] + frame[i.c]) & mask;
+  }
+  if (i.op == Op::ForPrev) {
+    // It started at a value of the loop, so it meets the first one.
+    if (frame[i.a] == frame[i.b]) return false;
+    frame[i.a] = (frame[i.a] - frame[i.c]) & mask_of(i.type);
   }
   if (i.op == Op::Call) {
     frame[i.dst] = (uint64_t{i.dst} << 32) | (pc + 1);
@@ -306,10 +342,16 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
       case Op::JumpIf:
       case Op::JumpUnless:
       case Op::ForNext:
+      case Op::ForPrev:
       case Op::Call:
       case Op::Return:
         if (jumps(i, lane, frame, pc)) continue;
         break;
+      case Op::ForLast: {
+        const uint64_t most = (frame[i.b] - frame[i.a] - 1) & mask_of(i.type);
+        frame[i.a] = (frame[i.a] + most / frame[i.c] * frame[i.c]) & mask_of(i.type);
+        break;
+      }
       case Op::Retire:
         if (frame[i.a] == 0 && !lane.retired) {
           lane.retired = true;

@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "base/errors.hpp"
 #include "oracle/machine.hpp"
+#include "vyre/ir/semantics.hpp"
 
 namespace vyre::oracle {
 
@@ -311,12 +312,15 @@ std::span<std::byte> Machine::write(BufferId buffer) {
 // ---- errors
 
 Error trapped_error(const TrapReport& report) {
+  // That of a loop whose step is not positive, unless the program has this tag itself.
+  const std::string_view loop =
+      report.tag == kMaxTag ? " (a `for` reports a step that is not positive so)" : "";
   return {.code = ErrorCode::Trapped,
           .message = fmt::format(
               "lane {} trapped with tag {} and value {}, and the program has no "
-              "resume({}). Fix: look at what the program reports with this trap, or add a "
+              "resume({}){}. Fix: look at what the program reports with this trap, or add a "
               "resume",
-              report.lane, report.tag, report.value, report.tag),
+              report.lane, report.tag, report.value, report.tag, loop),
           .context = {},
           .at = report.at,
           .diagnostics = {}};

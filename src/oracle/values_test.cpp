@@ -36,6 +36,62 @@ TEST(Values, ForLoops) {
   EXPECT_THAT(r.get<int32_t>("s"), ElementsAre(-2, -1, 0, 1, 2147483645, 0, 0, 0));
 }
 
+TEST(Values, ReversedLoops) {
+  const Ran r = one_lane("out o : u32[16]; out s : i32[8]; out w : i64[4];", R"(
+    var n = 0;
+    for i in rev 0 .. 10 step 3 { o[n] = i; n += 1; }
+    for i in rev 5 .. 5 { n = 100; }
+    for i in rev 9 .. 2 { n = 100; }
+    for i in rev 4294967290 .. 4294967295 step 4 { o[n] = i; n += 1; if n == 99 { break; } }
+    for i in rev 0 .. 4294967295 step 4000000000 { o[n] = i; n += 1; }
+    var k = 0;
+    for i in rev -2 .. 2 { if i == 0 { continue; } s[k] = i; k += 1; }
+    for i in rev -2147483648 .. 2147483647 step 2147483647 { s[k] = i; k += 1; }
+    var j = 0;
+    for i in rev -9223372036854775808i64 .. 9223372036854775807 step 9223372036854775807 {
+      w[j] = i;
+      j += 1;
+    }
+    o[15] = n;
+  )");
+  EXPECT_THAT(r.get("o"), ElementsAre(9, 6, 3, 0, 4294967294, 4294967290, 4000000000, 0, 0, 0, 0, 0,
+                                      0, 0, 0, 8));
+  EXPECT_THAT(r.get<int32_t>("s"), ElementsAre(1, -1, -2, 2147483646, -1, INT32_MIN, 0, 0));
+  EXPECT_THAT(r.get<int64_t>("w"), ElementsAre(INT64_MAX - 1, -1, INT64_MIN, 0));
+}
+
+TEST(Values, StepsOfTheRun) {
+  const std::string buffers = "in n : u32[2]; in m : i32[1]; out o : u32[8];";
+  const std::string loop = R"(
+    var k = 0;
+    for i in n[0] .. 10 step n[1] { o[k] = i; k += 1; }
+    for i in rev n[0] .. 10 step n[1] { o[k] = i; k += 1; }
+    for i in 3 .. 3i32 step m[0] { o[7] = 1; }
+  )";
+  const Bytes negative = data<int32_t>({-1});
+  const Ran r = one_lane(buffers, loop, {{"n", data<uint32_t>({1, 4})}, {"m", negative}});
+  EXPECT_THAT(r.get("o"), ElementsAre(1, 5, 9, 9, 5, 1, 0, 0));
+  const Ran none = one_lane(buffers, loop, {{"n", data<uint32_t>({10, 0})}, {"m", negative}});
+  EXPECT_THAT(none.get("o"), Each(0));
+  const Ran zero = one_lane(buffers, loop, {{"n", data<uint32_t>({1, 0})}, {"m", negative}});
+  EXPECT_THAT(zero.error(), HasSubstr("trapped with tag 65535 and value 0"));
+  const Ran taken = one_lane(
+      buffers, "if n[0] == 7 { trap(65535, 1); } for i in rev 0 .. 4i32 step m[0] { o[0] = 1; }",
+      {{"n", data<uint32_t>({1, 0})}, {"m", negative}});
+  EXPECT_THAT(taken.error(), HasSubstr("trapped with tag 65534 and value 4294967295"));
+}
+
+TEST(Values, PrivateArraysStartWithValues) {
+  const Ran r = one_lane("out o : u32[8];", R"(
+    var at = 0;
+    for i in 0 .. 2 {
+      var a : u32[3] = {4 + 3, 9};
+      for k in 0 .. 3 { o[at] = a[k]; at += 1; a[k] = 100; }
+    }
+  )");
+  EXPECT_THAT(r.get("o"), ElementsAre(7, 9, 0, 7, 9, 0, 0, 0));
+}
+
 TEST(Values, BoundsOfAForAreEvaluatedOnce) {
   const Ran r = one_lane("out o : u32[4]; out c : u32[1];", R"(
     for i in atomic_add(c[0], 1) .. atomic_add(c[0], 1) + 3 { o[i] += 1; }

@@ -90,12 +90,11 @@ class Features {
         need(can_.subgroup_shuffle, "subgroup shuffles (subgroup_shuffle)", at);
     }
     if (const auto* atomic = std::get_if<Atomic>(&c_.program[id])) {
-      if (is_integer(*type) && bits_of(*type) == 64)
+      if (bits_of(*type) == 64)
         need(can_.i64_atomics, "64-bit atomic operations (i64_atomics)", at);
-      if (*type == Type::F32 && (atomic->op == AtomicOp::Add || atomic->op == AtomicOp::Sub))
+      if (*type == Type::F32 && atomic->op == AtomicOp::Add)
         need(can_.f32_atomic_add, "atomic addition of f32 (f32_atomic_add)", at);
-      if (*type == Type::F32 && (atomic->op == AtomicOp::Add || atomic->op == AtomicOp::Sub))
-        of_f32(at);
+      if (*type == Type::F32 && atomic->op == AtomicOp::Add) of_f32(at);
     }
     if (const auto* binary = std::get_if<Binary>(&c_.program[id])) of_arithmetic(*binary, at);
     if (const auto* call = std::get_if<IntrinsicCall>(&c_.program[id]))

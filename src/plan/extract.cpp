@@ -256,6 +256,7 @@ LocalId Extractor::local(LocalId id) {
   const uint32_t count = d_.c.array_counts[id.index()];
   if (l.count.valid())
     l.count = add(IntLiteral{.magnitude = count, .negative = false, .suffix = {}}, Type::U32, {});
+  l.values = {};  // core_forms() made stores of them
   const LocalId copy = c_.program.add(std::move(l), loc(d_.p.loc(id)));
   c_.local_types.push_back(d_.type_of(id));
   c_.array_counts.push_back(count);

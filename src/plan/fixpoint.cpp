@@ -77,8 +77,11 @@ class ModeFinder {
     for (const StmtId item : d_.p.items(s.body)) collect(item, buffer, false, w);
     if (w.others) return snapshot("a copy, collective or swap inside writes it");
     if (w.stores == 0) {
-      const bool one_kind = std::ranges::all_of(
-          w.atomics, [&](AtomicOp op) { return is_monotone(op) && op == w.atomics.front(); });
+      // Of floats, equal values may differ in their bits.
+      const bool one_kind = (w.atomics.empty() || !is_float(d_.p[buffer].element)) &&
+                            std::ranges::all_of(w.atomics, [&](AtomicOp op) {
+                              return is_monotone(op) && op == w.atomics.front();
+                            });
       if (one_kind)
         return {buffer, FixpointMode::Tracked,
                 w.atomics.empty() ? "nothing inside writes it"
@@ -189,7 +192,8 @@ class Tracker : private Hoister {
     const Type type = d_.type_of(atomic.args[0]);
     const Type index_type = d_.type_of(atomic.index);
     const LocalId index = d_.capture(atomic.index, "at", d_.level_of(atomic.index), out);
-    const LocalId value = d_.capture(atomic.args[0], "with", d_.level_of(atomic.args[0]), out);
+    const ExprId operand = within(d_.element_of(atomic.memory), atomic.args[0]);
+    const LocalId value = d_.capture(operand, "with", d_.level_of(operand), out);
     atomic.index = d_.ref(index);
     atomic.args[0] = d_.ref(value);
     const ExprId access = d_.expr(atomic, type, d_.p.loc(id));
@@ -225,6 +229,16 @@ class Tracker : private Hoister {
     }
     mark_changed(changed, marks(atomic.memory, FixpointMode::Tracked), out);
     return d_.ref(old);
+  }
+
+  // The value as an element holds it: of 8 or 16 bits, widened again.
+  ExprId within(Type element, ExprId value) {
+    if (bits_of(element) >= 32) return value;
+    if (!is_signed(widened(element)))
+      return d_.binary(BinaryOp::And, value, d_.number((uint64_t{1} << bits_of(element)) - 1));
+    const uint32_t unused = 32 - bits_of(element);
+    return d_.binary(BinaryOp::Shr, d_.binary(BinaryOp::Shl, value, d_.number(unused)),
+                     d_.number(unused));
   }
 
   void mark_changed(ExprId changed, const std::vector<uint32_t>& rows, StmtList& out) {

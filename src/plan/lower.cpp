@@ -10,6 +10,7 @@
 
 #include "check/prints.hpp"
 #include "ir/properties.hpp"
+#include "plan/core_forms.hpp"
 #include "plan/passes.hpp"
 #include "plan/validate.hpp"
 
@@ -288,19 +289,20 @@ Lowering run_segment_passes(Lowering l, const Observer& observer) {
 
 }  // namespace
 
-namespace {
-check::PrintsKept kept_by(const PlanOptions& options) {
-  return {.prints = options.print, .asserts = options.checked};
+check::CheckedProgram planned_program(const check::CheckedProgram& checked,
+                                      const PlanOptions& options) {
+  const check::PrintsKept kept{.prints = options.print, .asserts = options.checked};
+  if (!check::has_dropped(checked, kept)) return core_forms(checked).value_or(checked);
+  check::CheckedProgram left = check::without_dropped(checked, kept);
+  auto simpler = core_forms(left);
+  return simpler ? std::move(*simpler) : std::move(left);
 }
-}  // namespace
 
 Lowering::Lowering(const check::CheckedProgram& checked, const PlanOptions& how, Target to)
     : options(how),
       target(to),
       cuts{to == Phases ? Scope::Workgroup : Scope::Grid, stays_in_launch()},
-      d(check::has_dropped(checked, kept_by(how))
-            ? Draft(check::without_dropped(checked, kept_by(how)))
-            : Draft(checked)) {
+      d(planned_program(checked, how)) {
   d.checked = options.checked;
   // In the memory of the other buffer, what a buffer requires of its own does not hold.
   for (const check::SwapFact& swap : checked.swaps)

@@ -19,6 +19,11 @@ struct PassInfo {
 // All passes of all routes, in the order in which they run.
 std::vector<PassInfo> passes();
 
+// What the passes begin with: print() and assert() only where they have a meaning, statements in
+// the forms that passes and code generators know (core_forms.hpp).
+check::CheckedProgram planned_program(const check::CheckedProgram& checked,
+                                      const PlanOptions& options);
+
 // What holds after a pass. `segment`: of a pass over one segment, the state of that one.
 struct AfterPass {
   const PassInfo& pass;

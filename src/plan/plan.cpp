@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "check/prints.hpp"
 #include "plan/enclosing.hpp"
 #include "plan/lower.hpp"
 
@@ -69,18 +68,12 @@ std::string_view name_of(FixpointMode mode) {
 
 namespace {
 
-check::PrintsKept kept_by(const PlanOptions& options) {
-  return {.prints = options.print, .asserts = options.checked};
-}
-
 Plan whole_program(const check::CheckedProgram& source, const PlanOptions& options, Route route) {
   Plan plan;
   plan.route = route;
   plan.whole = true;
   Segment segment;
-  segment.program = source;
-  if (check::has_dropped(source, kept_by(options)))
-    segment.program = check::without_dropped(std::move(segment.program), kept_by(options));
+  segment.program = planned_program(source, options);
   const check::CheckedProgram& checked = segment.program;
   for (uint32_t i = 0; i < checked.program.buffers.size(); ++i)
     segment.arguments.push_back({Argument::Kind::Source, i});

@@ -553,7 +553,8 @@ std::string_view syntax_of_habit(const Token& before, const Token& token, const 
                  : std::string_view();
     case TokenKind::LBrace:
       return before.kind == TokenKind::Assign
-                 ? "a table is `const t : f32[] = {1.0, 2.0};`, and a private array starts as zeros"
+                 ? "a table is `const t : f32[] = {1.0, 2.0};`, a private array `var a : f32[2] = {1.0, "
+                   "2.0};`"
                  : std::string_view();
     case TokenKind::String: return "there are no strings; a message stands in `require` only";
     case TokenKind::Plus: return "leave out the sign";

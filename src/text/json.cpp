@@ -120,6 +120,10 @@ Json Writer::local(LocalId id) {
   }();
   Json json{{"local", id.value}, {"name", l.name}, {"kind", kind}, {"type", type(l.type)}};
   if (l.kind == Local::Kind::Array) json["count"] = optional(l.count);
+  if (!l.values.empty()) {
+    json["values"] = Json::array();
+    for (const ExprId value : program_.values(l.values)) json["values"].push_back(expr(value));
+  }
   return json;
 }
 
@@ -163,9 +167,11 @@ Json Writer::collective(const Collective& s) {
 }
 
 Json Writer::loop(const For& s) {
-  return {{"kind", "for"},        {"variable", local(s.variable)}, {"first", expr(s.first)},
-          {"last", expr(s.last)}, {"step", optional(s.step)},      {"unroll", s.unroll},
-          {"body", block(s.body)}};
+  Json json = {{"kind", "for"},        {"variable", local(s.variable)}, {"first", expr(s.first)},
+               {"last", expr(s.last)}, {"step", optional(s.step)},      {"unroll", s.unroll},
+               {"body", block(s.body)}};
+  if (s.reversed) json["reversed"] = true;
+  return json;
 }
 
 Json Writer::fixpoint(const Fixpoint& s) {

@@ -14,6 +14,7 @@ bool is_prefix_word(const Token& token, const Token& before) {
       {"if", "while", "in", "step", "return", "over", "require", "workgroup"});
   if (token.kind != TokenKind::Name) return false;
   if (token.text == "max") return before.kind == TokenKind::Name && before.text == "fixpoint";
+  if (token.text == "rev") return before.kind == TokenKind::Name && before.text == "in";
   return std::find(kWords.begin(), kWords.end(), token.text) != kWords.end();
 }
 

@@ -166,10 +166,16 @@ void Parser::parse_array(Items& items, const Token& keyword, const Token& name, 
   advance();
   const ir::ExprId count = parse_expr();
   expect_close(TokenKind::RBracket, bracket);
-  if (!panicking_ && at(TokenKind::Assign))
-    unexpected("`;`", "leave out the value; an array starts as zeros");
+  ir::Range values;
+  if (!panicking_ && accept(TokenKind::Assign)) {
+    if (at(TokenKind::LBrace))
+      values = parse_table_values();
+    else
+      unexpected("`{`",
+                 "write the first values in braces, as in `= {1, 2}`; others start as zeros");
+  }
   const ir::LocalId id = program_.add(
-      ir::Local{std::string(name.text), ir::Local::Kind::Array, type, count}, loc(name));
+      ir::Local{std::string(name.text), ir::Local::Kind::Array, type, count, values}, loc(name));
   scopes_.declare(name.text, {Symbol::Kind::Array, id.value});
   items.push_back(program_.add(ir::Stmt{ir::DeclareArray{id}}, loc(keyword)));
   expect_semicolon();
@@ -438,6 +444,10 @@ void Parser::parse_for(Items& items) {
   ir::For statement;
   const Token name = parse_new_name("loop variable");
   expect_word("in", "after the loop variable");
+  if (!panicking_ && at_word("rev") && scopes_.find("rev").where != Found::Where::Visible) {
+    statement.reversed = true;
+    advance();
+  }
   statement.first = parse_expr();
   expect(TokenKind::DotDot, "between the bounds of the loop");
   statement.last = parse_expr();

@@ -233,7 +233,13 @@ void Printer::stmt(StmtId id) {
         const Local& local = program_[s.local];
         put("var", local.name, ":", name_of(local.type.value_or(Type::U32)), "[");
         if (local.count.valid()) expr(local.count, 0);
-        put("] ;");
+        put("]");
+        if (!local.values.empty()) {
+          put("= {");
+          values(program_.values(local.values));
+          put("}");
+        }
+        put(";");
       },
       [&](const Assign& s) {
         put(program_[s.local].name);
@@ -316,6 +322,7 @@ void Printer::if_chain(const If& first) {
 
 void Printer::for_loop(const For& s) {
   put("for", program_[s.variable].name, "in");
+  if (s.reversed) put("rev");
   expr(s.first, 0);
   put("..");
   expr(s.last, 0);

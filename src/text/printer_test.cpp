@@ -49,6 +49,11 @@ INSTANTIATE_TEST_SUITE_P(
         Snippet{"let x = 1;", ""}, Snippet{"let x:u32=1;", "let x : u32 = 1;"},
         Snippet{"var x : bool = true;", ""}, Snippet{"var x : f32[16];", ""},
         Snippet{"var x : f32[N * 2];", ""},
+        Snippet{"var x:u32[4]={1,N};", "var x : u32[4] = { 1, N };"},
+        Snippet{"for i in rev -1 .. 4 step 2 { g(); }", "for i in rev -1 .. 4 step 2 {\n  g();\n}"},
+        Snippet{"let rev = 1; for i in rev .. 4 { }", "let rev = 1;\nfor i in rev .. 4 {\n}"},
+        Snippet{"for rev in rev 0 .. 4 { for k in rev .. rev + 1 { } }",
+                "for rev in rev 0 .. 4 {\n  for k in rev .. rev + 1 {\n  }\n}"},
         Snippet{"var x = 0; x = 1; x <<= 2;", "var x = 0;\nx = 1;\nx <<= 2;"},
         Snippet{"b[0] = 1.0;", ""},
         Snippet{"s[0] += 1; s[0] -= 1; s[0] *= 1; s[0] /= 1; s[0] %= 1; s[0] &= 1; "

@@ -165,6 +165,173 @@ void add_stores(std::vector<Case>& cases) {
                        .guarded = true});
 }
 
+// Both directions, with a step that only the run knows, in every type of loop variable, also at the
+// ends of the type. What lanes see is the order of the values.
+constexpr std::string_view kOrder = R"(
+program order_of_a_loop {
+  workgroup 64;
+  over 64;
+  in  bounds : $I[2];
+  in  by     : $I[1];
+  out values : $I[64];
+  out count  : u32[2];
+  let first = bounds[0];
+  let last = bounds[1];
+  let s = by[0];
+  var n = 0;
+  for i in $REV first .. last step $STEP {
+    if n < len(values) && gid.x == 0 {
+      values[n] = i;
+    }
+    n += 1;
+    if n == 40 {
+      break;
+    }
+  }
+  // Lanes with a range of their own, which some leave early.
+  var own = 0;
+  for i in $REV first .. last + (gid.x % 2) as $I step $STEP {
+    own = own * 31 + (i as u32) + 1;
+    if own % 11 == 5 {
+      break;
+    }
+    if own % 7 > 40 {
+      continue;
+    }
+    own ^= 3;
+    if own % 13 == gid.x % 13 {
+      break;
+    }
+  }
+  if gid.x == 0 {
+    count[0] = n;
+  }
+  if gid.x == 17 {
+    count[1] = own;
+  }
+}
+)";
+
+void add_order(std::vector<Case>& cases) {
+  struct Range {
+    const char* name;
+    const char* type;
+    const char* bounds;
+    const char* step;
+  };
+  constexpr Range kRanges[] = {
+      {"few", "u32", "[3,17]", "4"},
+      {"each", "i32", "[-4,9]", "1"},
+      {"empty", "u32", "[9,9]", "3"},
+      {"backwards", "i32", "[5,-5]", "2"},
+      {"one", "u32", "[7,8]", "4294967295"},
+      {"top", "u32", "[4294967285,4294967294]", "4"},
+      {"all", "u32", "[0,4294967294]", "1000000007"},
+      {"signed_all", "i32", "[-2147483648,2147483646]", "2147483647"},
+      {"signed_low", "i32", "[-2147483648,-2147483640]", "3"},
+      {"signed_top", "i32", "[2147483640,2147483646]", "5"},
+      {"wide_all", "u64", "[0,18446744073709551614]", "9223372036854775807"},
+      {"wide_top", "u64", "[18446744073709551600,18446744073709551614]", "3"},
+      {"wide_signed", "i64", "[-9223372036854775808,9223372036854775806]", "4611686018427387905"},
+      {"wide_few", "i64", "[-20,20]", "7"},
+  };
+  for (const Range& r : kRanges)
+    for (const char* const rev : {"", "rev"})
+      for (const char* const step : {"s", "given", "max(s, 1)"}) {
+        const bool given = std::string_view(step) == "given";
+        cases.push_back(
+            {.name = fmt::format("loop_order_{}_{}{}", r.name, *rev != 0 ? "rev_" : "",
+                                 given            ? "constant"
+                                 : step[0] == 's' ? "run_time"
+                                                  : "positive"),
+             .text =
+                 fill(kOrder, {{"$STEP", given ? r.step : step}, {"$REV", rev}, {"$I", r.type}}),
+             .run_line = fmt::format("--in bounds={} --in by=[{}]", r.bounds, r.step)});
+      }
+}
+
+// A step that is not positive stops the lanes that have an iteration, and no others.
+constexpr std::string_view kStopped = R"(
+program stopped_loop {
+  workgroup 64;
+  over 100;
+  in    by : $I[1];
+  inout o  : u32[100];
+  if gid.x >= $FROM {
+    for i in $REV 0 .. o[gid.x] as $I step by[0] {
+      o[gid.x] = (i as u32) * 2;
+    }
+  }
+}
+)";
+
+void add_stopped(std::vector<Case>& cases) {
+  for (const char* const type : {"u32", "i32", "u64", "i64"})
+    for (const char* const rev : {"", "rev"})
+      for (const char* const by : {"0", "-3", "4"}) {
+        if (*type == 'u' && *by == '-') continue;
+        for (const char* const from : {"0", "70", "100"}) {
+          const bool stops = *by != '4' && std::string_view(from) != "100";
+          cases.push_back(
+              {.name = fmt::format("loop_stopped_{}_{}{}_{}", type, *rev != 0 ? "rev_" : "",
+                                   *by == '-'   ? "negative"
+                                   : *by == '0' ? "zero"
+                                                : "fine",
+                                   from),
+               .text = fill(kStopped, {{"$I", type}, {"$REV", rev}, {"$FROM", from}}),
+               .run_line = fmt::format("--in by=[{}] --in o=iota(100)", by),
+               .error = stops ? std::optional(ErrorCode::Trapped) : std::nullopt});
+        }
+      }
+}
+
+// Private arrays of every type with values, of few and of many elements.
+constexpr std::string_view kArrays = R"(
+program arrays_with_values {
+  workgroup 64;
+  over 64;
+  const Two : u32 = 2;
+  in  at : u32[64];
+  out o  : $T[64];
+  out p  : u32[64];
+  var few : $T[5] = {$A, $B};
+  var many : u32[4096] = {7, 6, 5, Two + 2, 3, Two, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  for k in 0 .. 3 {
+    var again : u32[3] = {k, 9};
+    p[gid.x] += again[0] * 100 + again[1] + again[2];
+    again[0] = 5;
+    again[2] = 77;
+  }
+  many[at[gid.x] * 61] += gid.x;
+  o[gid.x] = few[at[gid.x] % 7];
+  few[1] = few[0];
+  for k in rev 0 .. 4096 step 61 {
+    p[gid.x] = p[gid.x] * 3 + many[k];
+  }
+}
+)";
+
+void add_arrays(std::vector<Case>& cases) {
+  struct Values {
+    const char* type;
+    const char* a;
+    const char* b;
+  };
+  constexpr Values kValues[] = {{"u32", "4294967295", "1 + 2"},
+                                {"i32", "-7", "1 - 5"},
+                                {"u64", "18446744073709551615", "3"},
+                                {"i64", "-9", "4"},
+                                {"f32", "-0.0", "1.5 * 2.0"},
+                                {"f64", "0.1", "-1.0e300"},
+                                {"bool", "true", "1 == 2"}};
+  for (const Values& v : kValues)
+    cases.push_back(
+        {.name = fmt::format("array_values_{}", v.type),
+         .text =
+             fill(kArrays, {{"$T", v.type}, {"$A", v.a}, {"$B", v.b}, {"= {k, 9}", "= {4, 9}"}}),
+         .run_line = "--in at=iota(64)"});
+}
+
 }  // namespace
 
 std::vector<Case> loop_cases() {
@@ -173,6 +340,9 @@ std::vector<Case> loop_cases() {
   add_signed(cases);
   add_constant(cases);
   add_stores(cases);
+  add_order(cases);
+  add_stopped(cases);
+  add_arrays(cases);
   return cases;
 }
 

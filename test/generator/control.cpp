@@ -265,6 +265,10 @@ void Maker::for_statement() {
     loop.step = p_.add(IntLiteral{*wide_step, false, std::nullopt});
   else if (rnd_.one_in(4))
     loop.step = p_.add(IntLiteral{1 + rnd_.below(3), false, std::nullopt});
+  else if (rnd_.one_in(4))  // positive, which the checker does not find out
+    loop.step = binary(
+        {BinaryOp::And, binary({BinaryOp::Or, expr(type, Level::Grid, 1), number(1)}), number(7)});
+  loop.reversed = rnd_.one_in(4);
   loop.variable = new_local(Local::Kind::For, "i", std::nullopt);
   const std::vector<State> entry = states_;
   const Within flow(flow_, level);

@@ -339,17 +339,23 @@ std::optional<ExprId> Maker::own_atomic(Type type) {
   if (!options_.atomics || pure_) return std::nullopt;
   std::vector<size_t> all;
   for (size_t i = 0; i < mems_.size(); ++i)
-    if (mems_[i].atomics && mems_[i].element == type && owned(i) &&
-        (is_integer(type) || type == Type::F32))
+    if (mems_[i].atomics && widened(mems_[i].element) == type && owned(i) &&
+        (is_integer(type) || mems_[i].element == type) && type != Type::Bool)
       all.push_back(i);
   if (all.empty()) return std::nullopt;
   const size_t mem = rnd_.pick(all);
-  static constexpr std::array kFloat = {AtomicOp::Add, AtomicOp::Exchange, AtomicOp::Load};
+  static constexpr std::array kFloat = {AtomicOp::Add, AtomicOp::Min, AtomicOp::Max,
+                                        AtomicOp::Exchange, AtomicOp::Load};
+  static constexpr std::array kDouble = {AtomicOp::Add, AtomicOp::Min, AtomicOp::Max};
+  static constexpr std::array kSmall = {AtomicOp::Or, AtomicOp::And, AtomicOp::Add,
+                                        AtomicOp::Exchange, AtomicOp::Load};
   Atomic atomic;
-  atomic.op =
-      type == Type::F32 ? rnd_.pick(kFloat) : static_cast<AtomicOp>(rnd_.below(kAtomicCount - 1));
-  if (type == Type::F32 && atomic.op == AtomicOp::Add && !options_.float_atomics)
-    atomic.op = AtomicOp::Exchange;
+  atomic.op = type == Type::F32            ? rnd_.pick(kFloat)
+              : type == Type::F64          ? rnd_.pick(kDouble)
+              : mems_[mem].element != type ? rnd_.pick(kSmall)
+                                           : static_cast<AtomicOp>(rnd_.below(kAtomicCount - 1));
+  if (is_float(type) && atomic.op == AtomicOp::Add && !options_.float_atomics)
+    atomic.op = AtomicOp::Max;
   atomic.memory = mems_[mem].memory;
   atomic.index = own_index(mem);
   for (int i = 0; i < arity_of(atomic.op); ++i)

@@ -271,7 +271,9 @@ class Features {
     else if (const auto* loop = std::get_if<For>(&st)) {
       loop_shapes(loop->body, {});
       bounds(*loop);
-      if (loop->step.valid()) add("for {}", "step");
+      if (loop->step.valid())
+        add("for {}", check::evaluate_constant(checked_, loop->step) ? "step" : "run-time step");
+      if (loop->reversed) add("for {}", "rev");
       if (loop->unroll) add("for {}", "unroll");
     } else if (const auto* loop_while = std::get_if<While>(&st))
       loop_shapes(loop_while->body, loop_while->condition);
@@ -420,6 +422,8 @@ class Features {
       const auto value = checked_.expr_types[id.index()];
       if (value) add("atomic on {}", name_of(*value));
       if (value == Type::F32) add("f32 {}", name_of(x->op));
+      if (buffer.valid() && p_[buffer].element != value && x->op != AtomicOp::Store)
+        add("atomic on {}", name_of(p_[buffer].element));
     }
     if (const auto* x = std::get_if<Call>(&e)) {
       ++calls_[x->fn.value];
@@ -463,9 +467,12 @@ std::vector<std::string> all_features() {
   for (int i = 0; i < kAtomicCount; ++i)
     for (const auto* where : {"shared", "buffer"})
       all.push_back(fmt::format("atomic {} {}", name_of(static_cast<AtomicOp>(i)), where));
-  for (const Type type : {Type::U32, Type::I32, Type::U64, Type::I64, Type::F32})
+  for (const Type type : {Type::U32, Type::I32, Type::U64, Type::I64, Type::F32, Type::F64,
+                          Type::U8, Type::I8, Type::U16, Type::I16})
     all.push_back(fmt::format("atomic on {}", name_of(type)));
-  for (const AtomicOp op : {AtomicOp::Add, AtomicOp::Exchange, AtomicOp::Load})
+  for (const auto* kind : {"step", "run-time step", "rev", "unroll"}) add("for", kind);
+  for (const AtomicOp op :
+       {AtomicOp::Add, AtomicOp::Min, AtomicOp::Max, AtomicOp::Exchange, AtomicOp::Load})
     add("f32", name_of(op));
   for (int i = 0; i < 4; ++i) add("order", name_of(static_cast<MemoryOrder>(i)));
   for (int i = 0; i < kSubgroupOpCount; ++i) add("subgroup", name_of(static_cast<SubgroupOp>(i)));

@@ -91,6 +91,11 @@ bool Maker::array_statement() {
     const uint32_t count = 1 + static_cast<uint32_t>(rnd_.below(rnd_.one_in(10) ? 40 : 6));
     const LocalId id = new_local(Local::Kind::Array, "a", type);
     p_.locals[id.index()].count = u32(count);
+    if (rnd_.one_in(3)) {
+      std::vector<ExprId> values;
+      for (uint64_t n = 1 + rnd_.below(count); n != 0; --n) values.push_back(literal(type));
+      p_.locals[id.index()].values = p_.add_values(values);
+    }
     emit(DeclareArray{id});
     visible_.push_back({id, type, level, true, count});
     return true;

@@ -407,6 +407,7 @@ class Generator {
     loop.last = expr();
     if (rnd_.one_in(3)) loop.step = constant_expr();
     loop.unroll = rnd_.one_in(3);
+    loop.reversed = rnd_.one_in(3);
     const size_t outer = visible_.size();
     loop.variable = declare({fresh_name(), Local::Kind::For, {}, {}});
     loop.body = block(depth + 1);
@@ -460,7 +461,12 @@ class Generator {
       case 2: return let(Local::Kind::Var);
       case 3: {
         const ExprId count = constant_expr();
-        return DeclareArray{declare({fresh_name(), Local::Kind::Array, value_type(rnd_), count})};
+        std::vector<ExprId> values;
+        if (rnd_.one_in(3))
+          for (uint64_t n = 1 + rnd_.below(4); n != 0; --n) values.push_back(constant_expr());
+        const Range list = values.empty() ? Range{} : p_.add_values(values);
+        return DeclareArray{
+            declare({fresh_name(), Local::Kind::Array, value_type(rnd_), count, list})};
       }
       case 4:
         if (const auto local = scalar()) return Assign{*local, assign_op(), expr()};

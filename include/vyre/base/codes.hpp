@@ -51,6 +51,7 @@ enum class Severity : uint8_t { Error, Warning };
   X(37, Error,   BadBitcast,             "a bitcast between widths that differ")                      \
   X(38, Error,   MathNeedsF32,           "a transcendental function of f64")                          \
   X(39, Error,   NotConstant,            "an expression that is not constant")                        \
+  X(40, Error,   BadArrayValues,         "a private array with more values than elements")            \
   X(41, Error,   BadCount,               "an element count outside its limits")                       \
   X(42, Error,   MissingReturn,          "a path through a function that returns no value")           \
   X(43, Error,   BadReturn,              "a return that does not fit where it stands")                \
@@ -58,7 +59,7 @@ enum class Severity : uint8_t { Error, Warning };
   X(45, Error,   AssignToImmutable,      "an assignment to something that cannot change")             \
   X(46, Error,   BarrierInExpression,    "a barrier in the middle of an expression")                  \
   X(47, Error,   LoopControl,            "a break or continue without a loop to act on")              \
-  X(48, Error,   BadLoopStep,            "a step that is not a positive constant")                    \
+  X(48, Error,   BadLoopStep,            "a step that is 0 or negative")                              \
   /* buffers and host expressions */                                                                  \
   X(50, Error,   AccessNotAllowed,       "an access that the kind of the buffer forbids")             \
   X(51, Error,   AtomicNotAllowed,       "an atomic operation on the wrong kind or type of memory")   \

@@ -76,7 +76,10 @@ struct CheckedProgram {
   std::vector<int32_t> expr_proofs;
   std::vector<int32_t> stmt_proofs;
   std::vector<SwapFact> swaps;  // each pair of buffers once per statement
-  uint32_t access_count = 0;    // accesses that could have a proof
+  // By StmtId: loops whose step is at least 1 whenever they have an iteration. Other loops stop
+  // lanes at run time.
+  std::vector<bool> positive_steps;
+  uint32_t access_count = 0;  // accesses that could have a proof
   uint32_t statements_inlined = 0;
   bool has_grid_barrier =
       false;  // at any depth: barrier grid, grid_load, fixpoint, resume, collectives

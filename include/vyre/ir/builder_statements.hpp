@@ -21,7 +21,8 @@ using LoopBody = std::function<void(Value)>;
 namespace detail {
 Value let(const Name& name, std::optional<ir::Type> type, const Operand& value);
 Var var(const Name& name, std::optional<ir::Type> type, const Operand& value);
-MemoryRef private_array(const Name& name, ir::Type type, const Operand& count);
+MemoryRef private_array(const Name& name, ir::Type type, const Operand& count,
+                        std::initializer_list<Operand> values);
 }  // namespace detail
 
 // let name : type = value; type and name may be left out.
@@ -61,13 +62,15 @@ Var var(const Name& name, const Operand& value) {
   return detail::var(name, type_of<T>, value);
 }
 
-// var name : T[count];
+// var name : T[count]; var name : T[count] = {values};
 template <class T>
-MemoryRef private_array(const Name& name, const Operand& count) {
-  return detail::private_array(name, type_of<T>, count);
+MemoryRef private_array(const Name& name, const Operand& count,
+                        std::initializer_list<Operand> values = {}) {
+  return detail::private_array(name, type_of<T>, count, values);
 }
-inline MemoryRef private_array(const Name& name, ir::Type type, const Operand& count) {
-  return detail::private_array(name, type, count);
+inline MemoryRef private_array(const Name& name, ir::Type type, const Operand& count,
+                               std::initializer_list<Operand> values = {}) {
+  return detail::private_array(name, type, count, values);
 }
 
 // ---- control flow
@@ -92,6 +95,7 @@ class IfChain {
 struct ForOptions {
   Operand step = {};
   bool unroll = false;
+  bool reversed = false;  // for i in rev first .. last
 };
 
 IfChain if_(const Operand& condition, const Body& body);

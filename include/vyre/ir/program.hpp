@@ -190,13 +190,14 @@ struct If {
   Block then_block;
   Block else_block;
 };
-// `step` may be absent.
+// `step` may be absent. `reversed`: from the last value of `first .. last step` down to `first`.
 struct For {
   LocalId variable;
   ExprId first, last;
   ExprId step;
   bool unroll = false;
   Block body;
+  bool reversed = false;
 };
 struct While {
   ExprId condition;
@@ -284,6 +285,8 @@ struct Local {
   std::optional<Type>
       type;      // as declared; always there for Array (element), Param and BufferParam (element)
   ExprId count;  // Array: number of elements, a constant expression
+  // Array: what its first elements start with, constant expressions in Program::expr_lists.
+  Range values = {};
 };
 
 struct Const {

@@ -8,8 +8,10 @@
 //   program: nothing hides an `id < n` guard. The grid is fixed once per dispatch. Within an
 //   expression the left operand comes before the right one and each is evaluated once, arguments
 //   from left to right; `&&` and `||` skip the right operand when the left one decides, select(c,
-//   a, b) always evaluates both values. Statements run in source order. The bounds of a `for` and
-//   the maximum of a `fixpoint` are evaluated once, before the first pass.
+//   a, b) always evaluates both values. Statements run in source order. The bounds and the step of
+//   a `for` and the maximum of a `fixpoint` are evaluated once, before the first pass. A `for` that
+//   has an iteration and a step below 1 stops the lane like a trap, with the tag of
+//   step_trap_tag() (src/ir/properties.hpp) and the low 32 bits of the step as value.
 //
 // Lanes that ended. A `return` outside functions or a trap without a resume ends the lane for the
 // rest of the program:
@@ -67,7 +69,10 @@
 //   i32 if it carries a minus, and a decimal is f32. A minus directly before a literal is part of
 //   it. A value that does not fit is an error.
 //
-// Atomics give the old value; atomic_cas is strong. Orders are relaxed (default), acquire, release,
+// Atomics give the old value; atomic_cas is strong. On elements of 8 and 16 bits v counts with as
+// many low bits, and the old value widens as a load does. min and max of floats change the element,
+// to the bits of v, only if v is a number and the old value is a NaN or v comes strictly before
+// (max: after) it, -0 before +0. Orders are relaxed (default), acquire, release,
 // acq_rel, of
 //   device scope, or of workgroup scope on shared memory; there is no seq_cst. `b[i] op= e`
 //   evaluates i once and is a plain load and store, not an atomic.
@@ -88,7 +93,7 @@ inline constexpr size_t kMaxNameBytes = 255;
 // After inlining.
 inline constexpr uint32_t kMaxStatements = 100'000;
 inline constexpr uint32_t kMaxBindings = 64;
-inline constexpr uint32_t kMaxArrayElements = 256;
+inline constexpr uint32_t kMaxArrayElements = 4096;
 inline constexpr uint32_t kMaxUniformBytes = 65'536;
 inline constexpr uint32_t kMaxTag = 65'535;
 // Of a print or an assert; so many bytes in its format.

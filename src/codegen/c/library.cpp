@@ -399,16 +399,37 @@ static inline void @F(volatile @E *p, uint64_t n, uint64_t i, @T x) {
 )";
 
 constexpr std::string_view kFetch = R"(
-static inline @T @F(volatile @T *p, uint64_t n, uint64_t i, @T x, memory_order order) {
-  return i < n ? atomic_fetch_@O_explicit((volatile _Atomic(@T) *)(p + i), x, order) : 0;
+static inline @T @F(volatile @E *p, uint64_t n, uint64_t i, @T x, memory_order order) {
+  return i < n ? atomic_fetch_@O_explicit((volatile _Atomic(@E) *)(p + i), (@E)x, order) : 0;
 }
 )";
 constexpr std::string_view kExchange = R"(
-static inline @T @F(volatile @T *p, uint64_t n, uint64_t i, @T x, memory_order order) {
+static inline @T @F(volatile @E *p, uint64_t n, uint64_t i, @T x, memory_order order) {
   if (i >= n) return 0;
   volatile _Atomic(@A) *const at = (volatile _Atomic(@A) *)(p + i);
   @A old = atomic_load_explicit(at, memory_order_relaxed);
   while (!atomic_compare_exchange_weak_explicit(at, &old, @V, order, memory_order_relaxed)) {
+  }
+  return @R;
+}
+)";
+// min and max of floats: in the order of their bits, those of negative ones turned round. @B is 31
+// or 63, @I infinity.
+constexpr std::string_view kOrderFloats = R"(
+static inline @U @F_place(@U bits) {
+  return bits >> @B != 0 ? ~bits : bits | (@U)1 << @B;
+}
+static inline @T @F(volatile @E *p, uint64_t n, uint64_t i, @T x, memory_order order) {
+  if (i >= n) return 0;
+  volatile _Atomic(@U) *const at = (volatile _Atomic(@U) *)(p + i);
+  const @U given = @G;
+  const @U most = ((@U)1 << @B) - 1;
+  const bool acquires = order == memory_order_acquire || order == memory_order_acq_rel;
+  const memory_order failed = acquires ? memory_order_acquire : memory_order_relaxed;
+  @U old = atomic_load_explicit(at, failed);
+  while ((given & most) <= @I &&
+         ((old & most) > @I || @F_place(given) @O @F_place(old))) {
+    if (atomic_compare_exchange_weak_explicit(at, &old, given, order, failed)) break;
   }
   return @R;
 }
@@ -424,14 +445,14 @@ static inline @T @F(volatile @T *p, uint64_t n, uint64_t i, @T expected, @T x, m
 }
 )";
 constexpr std::string_view kAtomicLoad = R"(
-static inline @T @F(volatile @T *p, uint64_t n, uint64_t i, memory_order order) {
+static inline @T @F(volatile @E *p, uint64_t n, uint64_t i, memory_order order) {
   if (i >= n) return 0;
   const @A old = atomic_load_explicit((volatile _Atomic(@A) *)(p + i), order);
   return @R;
 }
 )";
 constexpr std::string_view kAtomicStore = R"(
-static inline void @F(volatile @T *p, uint64_t n, uint64_t i, @T x, memory_order order) {
+static inline void @F(volatile @E *p, uint64_t n, uint64_t i, @T x, memory_order order) {
   if (i < n) atomic_store_explicit((volatile _Atomic(@A) *)(p + i), @V, order);
 }
 )";
@@ -463,9 +484,9 @@ std::string Library::atomic(AtomicOp op, Type type) {
   if (contains(name)) return name;
   const bool real = is_float(type);
   // Floats are exchanged as bits.
-  const std::string given = real ? to_bits(type) + "(x)" : "x";
+  const std::string given = real ? to_bits(type) + "(x)" : "(@E)x";
   const std::string taken = real ? from_bits(type) + "(old)" : "old";
-  Filling filling = {{"@R", taken}, {"@A", std::string(real ? "@U" : "@T")}};
+  Filling filling = {{"@R", taken}, {"@A", std::string(real ? "@U" : "@E")}};
   switch (op) {
     case AtomicOp::Add:
     case AtomicOp::Sub:
@@ -482,6 +503,14 @@ std::string Library::atomic(AtomicOp op, Type type) {
       break;
     case AtomicOp::Min:
     case AtomicOp::Max:
+      if (real) {
+        filling.emplace_back("@B", type == Type::F64 ? "63" : "31");
+        filling.emplace_back("@I", type == Type::F64 ? "0x7FF0000000000000" : "0x7F800000");
+        filling.emplace_back("@G", given);
+        filling.emplace_back("@O", op == AtomicOp::Min ? "<" : ">");
+        add_filled(name, kOrderFloats, type, filling);
+        break;
+      }
       filling.emplace_back(
           "@V",
           intrinsic(op == AtomicOp::Min ? Intrinsic::Min : Intrinsic::Max, type) + "(old, x)");

@@ -316,49 +316,57 @@ void NativeSegment::lower_fixpoint(StmtId id, StmtList& out) {
 
 // ---- vote points
 
-std::vector<NativeSegment::Published> NativeSegment::parts_of(
-    const std::vector<LocalId>& locals) const {
-  std::vector<Published> parts;
-  for (const LocalId local : locals) {
-    if (d_.c.array_counts[local.index()] == 0) parts.push_back({local});
-    for (uint32_t k = 0; k < d_.c.array_counts[local.index()]; ++k) parts.push_back({local, k});
-  }
-  return parts;
-}
-
 ExprId NativeSegment::value_of(const Published& part) {
-  if (!part.element) return d_.ref(part.local);
-  return d_.load(Memory::of(part.local), d_.number(*part.element), true);
+  if (!part.element.valid()) return d_.ref(part.local);
+  return d_.load(Memory::of(part.local), d_.ref(part.element), true);
 }
 
 StmtId NativeSegment::set(const Published& part, ExprId value) {
-  if (!part.element) return d_.assign(part.local, value);
-  return d_.store(Memory::of(part.local), d_.number(*part.element), value);
+  if (!part.element.valid()) return d_.assign(part.local, value);
+  return d_.store(Memory::of(part.local), d_.ref(part.element), value);
+}
+
+// Three for each word of a value, which rounds take in turn.
+ExprId NativeSegment::word_at(const Board& board, const Published& part, uint32_t number) {
+  const ExprId first = word(board.first + 3 * (part.first_word + number), board.round);
+  if (!part.element.valid()) return first;
+  const uint32_t apart = 3 * words_of(d_.type_of(part.local));
+  return d_.binary(BinaryOp::Add, first,
+                   d_.binary(BinaryOp::Mul, d_.ref(part.element), d_.number(apart)));
+}
+
+uint32_t NativeSegment::for_each_part(const std::vector<LocalId>& locals, StmtList& out,
+                                      const std::function<StmtList(const Published&)>& each) {
+  uint32_t words = 0;
+  for (const LocalId local : locals) {
+    const uint32_t elements = d_.c.array_counts[local.index()];
+    if (elements == 0) {
+      for (const StmtId s : each({local, {}, words})) out.push_back(s);
+    } else {
+      out.push_back(over_array(d_, local, [&](LocalId k) { return each({local, k, words}); }));
+    }
+    words += std::max(elements, 1U) * words_of(d_.type_of(local));
+  }
+  return words;
 }
 
 uint32_t NativeSegment::publish(const Board& board, const std::vector<LocalId>& locals,
                                 StmtList& out) {
-  uint32_t words = 0;
-  for (const Published& part : parts_of(locals))
+  return for_each_part(locals, out, [&](const Published& part) {
+    StmtList list;
     for (uint32_t w = 0; w < words_of(d_.type_of(part.local)); ++w)
-      out.push_back(d_.atomic(AtomicOp::Store, board.memory,
-                              word(board.first + 3 * words++, board.round),
-                              word_of(d_, value_of(part), w)));
-  return words;
+      list.push_back(d_.atomic(AtomicOp::Store, board.memory, word_at(board, part, w),
+                               word_of(d_, value_of(part), w)));
+    return list;
+  });
 }
 
 void NativeSegment::take(const Board& board, const std::vector<LocalId>& locals, LocalId alive,
                          StmtList& out) {
-  uint32_t words = 0;
-  for (const Published& part : parts_of(locals)) {
+  for_each_part(locals, out, [&](const Published& part) {
     const Type type = d_.type_of(part.local);
     ExprId value = from_words(
-        d_,
-        [&](uint32_t w) {
-          return d_.load(board.memory, word(board.first + 3 * (words + w), board.round), true);
-        },
-        type);
-    words += words_of(type);
+        d_, [&](uint32_t w) { return d_.load(board.memory, word_at(board, part, w), true); }, type);
     if (alive.valid()) {
       // Without a live lane any value will do, if only all take the same.
       IntrinsicCall select;
@@ -366,8 +374,8 @@ void NativeSegment::take(const Board& board, const std::vector<LocalId>& locals,
       select.args = {d_.ref(alive), value, d_.zero(type)};
       value = d_.expr(select, type);
     }
-    out.push_back(set(part, value));
-  }
+    return StmtList{set(part, value)};
+  });
 }
 
 void NativeSegment::grid_vote(StmtList& out, const std::vector<LocalId>& locals) {

@@ -71,9 +71,12 @@ class NativeSegment {
   // A uniform local, or an element of a uniform private array.
   struct Published {
     ir::LocalId local;
-    std::optional<uint32_t> element = {};
+    ir::LocalId element = {};  // holds the index
+    uint32_t first_word = 0;   // of the local
   };
-  std::vector<Published> parts_of(const std::vector<ir::LocalId>& locals) const;
+  // Gives the number of words. Elements are gone through in a loop.
+  uint32_t for_each_part(const std::vector<ir::LocalId>& locals, StmtList& out,
+                         const std::function<StmtList(const Published&)>& each);
   ir::ExprId value_of(const Published& part);
   ir::StmtId set(const Published& part, ir::ExprId value);
   // Where live lanes write values for the others: three words for each one, by rounds.
@@ -82,6 +85,7 @@ class NativeSegment {
     ir::LocalId round;
     uint32_t first = 0;
   };
+  ir::ExprId word_at(const Board& board, const Published& part, uint32_t number);
   // Gives the number of words.
   uint32_t publish(const Board& board, const std::vector<ir::LocalId>& locals, StmtList& out);
   void take(const Board& board, const std::vector<ir::LocalId>& locals, ir::LocalId alive,

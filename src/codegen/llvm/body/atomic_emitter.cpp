@@ -48,6 +48,15 @@ llvm::AtomicRMWInst::BinOp rmw(AtomicOp op, Type type) {
   return R::Xchg;
 }
 
+// Their order is one of bits, which no instruction has.
+bool orders_floats(AtomicOp op, Type type) {
+  return is_float(type) && (op == AtomicOp::Min || op == AtomicOp::Max);
+}
+
+bool is_narrow(Type element) {
+  return element != Type::Bool && bits_of(element) < 32;
+}
+
 // Operations after which the element is what it was, more often than not.
 bool often_changes_nothing(AtomicOp op) {
   return op == AtomicOp::Min || op == AtomicOp::Max || op == AtomicOp::And || op == AtomicOp::Or;
@@ -81,7 +90,7 @@ llvm::Value* AtomicEmitter::scalar(const MemoryRef& m, const Atomic& e, llvm::Va
   if (x_.options.fences_releases &&
       (e.order == MemoryOrder::Release || e.order == MemoryOrder::AcqRel))
     b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
-  llvm::Type* const t = type_of(m.element, b_.getContext());
+  llvm::Type* const t = element_type(m.element, b_.getContext());
   const llvm::Align align = e_.memory.align_of(m);
   if (e.op == AtomicOp::Load) {
     llvm::LoadInst* const load = e_.memory.mark(m, b_.CreateAlignedLoad(t, address, align));
@@ -104,13 +113,15 @@ llvm::Value* AtomicEmitter::scalar(const MemoryRef& m, const Atomic& e, llvm::Va
 // Plain operations: no other thread sees the memory.
 llvm::Value* AtomicEmitter::unshared(const MemoryRef& m, const Atomic& e, llvm::Value* address,
                                      llvm::Value* a, llvm::Value* b) {
-  llvm::Type* const t = type_of(m.element, b_.getContext());
+  llvm::Type* const t = element_type(m.element, b_.getContext());
   const llvm::Align align = e_.memory.align_of(m);
   llvm::Value* const old = e_.memory.mark(m, b_.CreateAlignedLoad(t, address, align));
   if (e.op == AtomicOp::Load) return old;
   llvm::Value* now = nullptr;
   if (e.op == AtomicOp::Cas)
     now = b_.CreateSelect(b_.CreateICmpEQ(old, a), b, old);
+  else if (orders_floats(e.op, m.element))
+    now = b_.CreateSelect(replaces(e.op, m.element, as_bits(old), as_bits(a)), a, old);
   else
     now = math_.combine(e.op, m.element, old, a);
   e_.memory.mark(m, b_.CreateAlignedStore(now, address, align));
@@ -119,7 +130,7 @@ llvm::Value* AtomicEmitter::unshared(const MemoryRef& m, const Atomic& e, llvm::
 
 void AtomicEmitter::store(const MemoryRef& m, const Atomic& e, llvm::Value* address,
                           llvm::Value* a) {
-  llvm::Type* const t = type_of(m.element, b_.getContext());
+  llvm::Type* const t = element_type(m.element, b_.getContext());
   const llvm::Align align = e_.memory.align_of(m);
   const auto write = [&] {
     llvm::StoreInst* const s = e_.memory.mark(m, b_.CreateAlignedStore(a, address, align));
@@ -140,7 +151,8 @@ void AtomicEmitter::store(const MemoryRef& m, const Atomic& e, llvm::Value* addr
 
 llvm::Value* AtomicEmitter::read_modify_write(const MemoryRef& m, const Atomic& e,
                                               llvm::Value* address, llvm::Value* a) {
-  llvm::Type* const t = type_of(m.element, b_.getContext());
+  if (orders_floats(e.op, m.element)) return order_floats(m, e, address, a);
+  llvm::Type* const t = element_type(m.element, b_.getContext());
   const llvm::Align align = e_.memory.align_of(m);
   const auto change = [&] {
     return e_.memory.mark(
@@ -165,6 +177,58 @@ llvm::Value* AtomicEmitter::read_modify_write(const MemoryRef& m, const Atomic& 
   return phi;
 }
 
+llvm::Value* AtomicEmitter::as_bits(llvm::Value* v) {
+  return b_.CreateBitCast(v, b_.getIntNTy(v->getType()->getScalarSizeInBits()));
+}
+
+// Whether min or max changes an element of floats, from the bits of both: numbers in the order of
+// their bits, those of negative ones turned round, so that -0 comes before +0.
+llvm::Value* AtomicEmitter::replaces(AtomicOp op, Type type, llvm::Value* old, llvm::Value* given) {
+  llvm::Type* const bits = given->getType();
+  const unsigned width = bits->getScalarSizeInBits();
+  const auto constant = [&](const llvm::APInt& n) { return llvm::ConstantInt::get(bits, n); };
+  const llvm::APInt most = llvm::APInt::getSignedMaxValue(width);
+  const llvm::APInt infinity =
+      llvm::APInt::getBitsSet(width, type == Type::F64 ? 52 : 23, width - 1);
+  const auto is_nan = [&](llvm::Value* x) {
+    return b_.CreateICmpUGT(b_.CreateAnd(x, constant(most)), constant(infinity));
+  };
+  const auto place = [&](llvm::Value* x) {
+    llvm::Value* const signs = b_.CreateAShr(x, width - 1);
+    return b_.CreateXor(x, b_.CreateAnd(signs, constant(most)));
+  };
+  llvm::Value* const before = op == AtomicOp::Min ? b_.CreateICmpSLT(place(given), place(old))
+                                                  : b_.CreateICmpSGT(place(given), place(old));
+  return b_.CreateAnd(b_.CreateNot(is_nan(given)), b_.CreateOr(is_nan(old), before));
+}
+
+// Compare and swap until it is done or there is nothing to change.
+llvm::Value* AtomicEmitter::order_floats(const MemoryRef& m, const Atomic& e, llvm::Value* address,
+                                         llvm::Value* a) {
+  const llvm::Align align = e_.memory.align_of(m);
+  llvm::Value* const given = as_bits(a);
+  llvm::LoadInst* const first =
+      e_.memory.mark(m, b_.CreateAlignedLoad(given->getType(), address, align));
+  first->setAtomic(failure_ordering(e.order));
+  llvm::BasicBlock* const from = b_.GetInsertBlock();
+  llvm::BasicBlock* const head = x_.new_block("order");
+  llvm::BasicBlock* const write = x_.new_block("order_change");
+  llvm::BasicBlock* const after = x_.new_block("ordered");
+  b_.CreateBr(head);
+  b_.SetInsertPoint(head);
+  llvm::PHINode* const old = b_.CreatePHI(given->getType(), 2);
+  old->addIncoming(first, from);
+  b_.CreateCondBr(replaces(e.op, m.element, old, given), write, after);
+  b_.SetInsertPoint(write);
+  auto* const exchange =
+      e_.memory.mark(m, b_.CreateAtomicCmpXchg(address, old, given, align, ordering(e.order),
+                                               failure_ordering(e.order)));
+  old->addIncoming(b_.CreateExtractValue(exchange, 0), b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateExtractValue(exchange, 1), after, head);
+  b_.SetInsertPoint(after);
+  return b_.CreateBitCast(old, a->getType());
+}
+
 // The operands of all lanes as one; lanes that are not meant are left out by the caller.
 llvm::Value* AtomicEmitter::reduced(AtomicOp op, Type type, llvm::Value* values) {
   switch (op) {
@@ -182,7 +246,7 @@ llvm::Value* AtomicEmitter::reduced(AtomicOp op, Type type, llvm::Value* values)
 // In the worker's private copy if there is one. The result is unused.
 llvm::Value* AtomicEmitter::combine(const MemoryRef& m, const Atomic& e, llvm::Value* wide,
                                     llvm::Value* a) {
-  llvm::Type* const t = type_of(m.element, b_.getContext());
+  llvm::Type* const t = element_type(m.element, b_.getContext());
   llvm::BasicBlock* const own = x_.new_block("own_copy");
   llvm::BasicBlock* const shared = x_.new_block("no_copy");
   llvm::BasicBlock* const after = x_.new_block("combined");
@@ -206,7 +270,7 @@ llvm::Value* AtomicEmitter::combine(const MemoryRef& m, const Atomic& e, llvm::V
 
 void AtomicEmitter::combine_lanes(const Operation& o, llvm::Value* lanes_in) {
   const MemoryRef& m = o.m;
-  llvm::Type* const t = type_of(m.element, b_.getContext());
+  llvm::Type* const t = element_type(m.element, b_.getContext());
   llvm::BasicBlock* const own = x_.new_block("own_copy");
   llvm::BasicBlock* const whole = x_.new_block("own_all");
   llvm::BasicBlock* const single = x_.new_block("own_some");
@@ -249,14 +313,24 @@ Val AtomicEmitter::atomic(ExprId id, const Atomic& e, bool used) {
     o.args[static_cast<size_t>(i)] = e_.values.value(e.args[static_cast<size_t>(i)]);
   if (x_.terminated()) return o.index;
   o.m = e_.memory.memory(e.memory);
+  // Elements of 8 and 16 bits are worked on as they are; the old value widens as a load does.
+  const bool storage = is_narrow(o.m.element);
+  if (storage)
+    for (int i = 0; i < arity_of(e.op); ++i) {
+      Val& arg = o.args[static_cast<size_t>(i)];
+      arg = {math_.narrow(o.m.element, arg.v), arg.varying};
+    }
   o.index_type = x_.type_of_expr(e.index);
   o.proved = x_.c().expr_proofs[id.index()] >= 0;
   o.site = {id, {}};
-  if (!x_.wide()) {
+  Val old;
+  if (x_.wide()) {
+    old = of_block(o);
+  } else {
     llvm::Value* const may = e_.memory.allowed_scalar(o.m, o.index, o.index_type, o.site, o.proved);
-    return {guarded(o, may, o.index.v, o.args[0].v, o.args[1].v), false};
+    old = {guarded(o, may, o.index.v, o.args[0].v, o.args[1].v), false};
   }
-  return of_block(o);
+  return storage ? Val{math_.widen(o.m.element, old.v), old.varying} : old;
 }
 
 llvm::Value* AtomicEmitter::guarded(const Operation& o, llvm::Value* may, llvm::Value* index,
@@ -267,7 +341,7 @@ llvm::Value* AtomicEmitter::guarded(const Operation& o, llvm::Value* may, llvm::
     return scalar(o.m, o.e, e_.memory.element_address(o.m, wide), a, b);
   };
   if (may == nullptr) return operation();
-  llvm::Type* const t = type_of(o.m.element, b_.getContext());
+  llvm::Type* const t = element_type(o.m.element, b_.getContext());
   llvm::BasicBlock* const from = b_.GetInsertBlock();
   llvm::BasicBlock* const inside = x_.new_block("atomic");
   llvm::BasicBlock* const after = x_.new_block("atomic_after");
@@ -299,7 +373,7 @@ Val AtomicEmitter::of_block(const Operation& o) {
   }
   if (o.used || o.m.copy == nullptr) return serialised(o, lanes_in);
   combine_lanes(o, lanes_in);
-  llvm::Type* const t = type_of(o.m.element, b_.getContext());
+  llvm::Type* const t = element_type(o.m.element, b_.getContext());
   return {llvm::Constant::getNullValue(x_.vector(t)), true};
 }
 
@@ -313,7 +387,7 @@ llvm::Value* AtomicEmitter::load_row(const Operation& o) {
   llvm::Value* const row = e_.memory.unmasked_row(o.m, o.index, o.index_type,
                                                   e_.memory.element_address(o.m, first), o.proved);
   if (row == nullptr) return nullptr;
-  llvm::Type* const t = type_of(o.m.element, b_.getContext());
+  llvm::Type* const t = element_type(o.m.element, b_.getContext());
   llvm::LoadInst* const load =
       e_.memory.mark(o.m, b_.CreateAlignedLoad(x_.vector(t), row, e_.memory.align_of(o.m)));
   load->setVolatile(true);
@@ -330,7 +404,7 @@ std::optional<Val> AtomicEmitter::to_one_element(const Operation& o) {
   if (o.e.op == AtomicOp::Load) return Val{guarded(o, may, o.index.v, nullptr, nullptr), false};
   if (o.e.op == AtomicOp::Store && !o.args[0].varying)
     return Val{guarded(o, may, o.index.v, o.args[0].v, nullptr), false};
-  llvm::Type* const t = type_of(o.m.element, b_.getContext());
+  llvm::Type* const t = element_type(o.m.element, b_.getContext());
   llvm::Constant* const nothing = neutral_operand(o.e.op, o.m.element, x_.vector(t));
   if (o.used || nothing == nullptr || o.e.order != MemoryOrder::Relaxed) return std::nullopt;
   llvm::Value* operands = math_.splat(o.args[0]);
@@ -339,7 +413,7 @@ std::optional<Val> AtomicEmitter::to_one_element(const Operation& o) {
 }
 
 Val AtomicEmitter::serialised(const Operation& o, llvm::Value* lanes_in) {
-  llvm::Type* const t = type_of(o.m.element, b_.getContext());
+  llvm::Type* const t = element_type(o.m.element, b_.getContext());
   llvm::Value* const found = x_.new_variable(x_.vector(t));
   b_.CreateStore(llvm::Constant::getNullValue(x_.vector(t)), found);
   const std::array<llvm::Value*, 3> all = {in_memory(o.index), in_memory(o.args[0]),

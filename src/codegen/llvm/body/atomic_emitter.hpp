@@ -40,6 +40,10 @@ class AtomicEmitter : Emitter {
   llvm::Value* unshared(const MemoryRef& m, const ir::Atomic& e, llvm::Value* address,
                         llvm::Value* a, llvm::Value* b);
   void store(const MemoryRef& m, const ir::Atomic& e, llvm::Value* address, llvm::Value* a);
+  llvm::Value* as_bits(llvm::Value* v);
+  llvm::Value* replaces(ir::AtomicOp op, ir::Type type, llvm::Value* old, llvm::Value* given);
+  llvm::Value* order_floats(const MemoryRef& m, const ir::Atomic& e, llvm::Value* address,
+                            llvm::Value* a);
   llvm::Value* read_modify_write(const MemoryRef& m, const ir::Atomic& e, llvm::Value* address,
                                  llvm::Value* a);
   llvm::Value* combine(const MemoryRef& m, const ir::Atomic& e, llvm::Value* wide, llvm::Value* a);
