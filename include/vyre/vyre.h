@@ -127,6 +127,20 @@ typedef vyre_error *(*vyre_trap_handler)(const vyre_trap *traps, size_t count, v
 /* How far a dispatch is. */
 typedef void (*vyre_progress)(uint64_t done, uint64_t of, void *user);
 
+/* What one execution of print() has written. `phase` counts the grid barriers before it; the text has `size` bytes, and a
+ * NUL after them. */
+typedef struct vyre_print_line {
+  uint64_t phase;
+  const char *text;
+  uint64_t size;
+  uint32_t lane;
+  uint32_t line;
+  uint32_t column;
+} vyre_print_line;
+/* Called once when a dispatch with `print` is over, also after an error: its lines by phase, then lane, then order.
+ * `dropped` lines did not fit into print_bytes. */
+typedef void (*vyre_printer)(const vyre_print_line *lines, size_t count, uint64_t dropped, void *user);
+
 /* A collective statement as it is executed: this rank has these bytes. Names are those of the program's text ("u32",
  * "all_reduce", "add"). For all_reduce and broadcast `target` is `source`. */
 typedef struct vyre_exchange {
@@ -174,6 +188,9 @@ typedef struct vyre_communicator {
 #define VYRE_SET_COMMUNICATOR (UINT64_C(1) << 19)
 #define VYRE_SET_CANCEL (UINT64_C(1) << 20)
 #define VYRE_SET_PROGRESS (UINT64_C(1) << 21)
+#define VYRE_SET_PRINT (UINT64_C(1) << 22)
+#define VYRE_SET_PRINT_BYTES (UINT64_C(1) << 23)
+#define VYRE_SET_PRINT_TO (UINT64_C(1) << 24)
 
 /* Of compiling and of running. Only fields named in `set` count; those of a call override those of its pipeline one by
  * one. The struct is copied; what `user` points to must live until the work is over. */
@@ -205,6 +222,11 @@ typedef struct vyre_options {
   void *progress_user;
   const vyre_communicator *communicator; /* copied */
   vyre_cancel *cancel;
+  uint64_t print_bytes; /* memory for what lanes print */
+  vyre_printer print_to;
+  void *print_user;
+  uint32_t print; /* 0 or 1: print() writes lines */
+  uint32_t reserved;
 } vyre_options;
 
 /* ---- devices */

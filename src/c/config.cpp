@@ -30,7 +30,7 @@ namespace vyre::c {
 
 namespace {
 
-constexpr uint64_t kAllFields = (VYRE_SET_PROGRESS << 1) - 1;
+constexpr uint64_t kAllFields = (VYRE_SET_PRINT_TO << 1) - 1;
 
 Result<void> call_handler(vyre_trap_handler handler, void* user, const Source& source,
                           std::span<const TrapReport> reports, HandlerBuffers& buffers) {
@@ -42,6 +42,19 @@ Result<void> call_handler(vyre_trap_handler handler, void* user, const Source& s
   vyre_error* const error = handler(traps.data(), traps.size(), &memory, user);
   if (error != nullptr) return std::unexpected(take_error(error));
   return {};
+}
+
+void call_printer(vyre_printer printer, void* user, const PrintReport& printed) {
+  std::vector<vyre_print_line> lines;
+  lines.reserve(printed.lines.size());
+  for (const PrintLine& l : printed.lines)
+    lines.push_back({.phase = l.phase,
+                     .text = l.text.c_str(),
+                     .size = l.text.size(),
+                     .lane = l.lane,
+                     .line = l.at.line,
+                     .column = l.at.column});
+  printer(lines.data(), lines.size(), printed.dropped, user);
 }
 
 // The ranks of the caller.
@@ -111,6 +124,7 @@ class Reader {
     if (has(VYRE_SET_GRID)) d.grid = std::to_array(o_.grid);
     if (has(VYRE_SET_FIXPOINT_ITERATIONS)) d.fixpoint_iterations = o_.fixpoint_iterations;
     if (has(VYRE_SET_QUEUE)) d.queue = o_.queue;
+    if (has(VYRE_SET_PRINT_BYTES)) d.print_bytes = o_.print_bytes;
   }
 
   Result<void> texts() {
@@ -166,6 +180,7 @@ class Reader {
     VYRE_TRY(choice(VYRE_SET_TUNE, "tune", o_.tune, Tune::On, d.tune));
     VYRE_TRY(choice(VYRE_SET_TIMING, "timing", o_.timing, Timing::Regions, d.timing));
     VYRE_TRY(flag(VYRE_SET_CHECKED, "checked", o_.checked, d.checked));
+    VYRE_TRY(flag(VYRE_SET_PRINT, "print", o_.print, d.print));
     return flag(VYRE_SET_UNTRUSTED, "untrusted", o_.untrusted, d.untrusted);
   }
 
@@ -186,6 +201,13 @@ class Reader {
       d.progress = std::make_shared<const run::ProgressFunction>(
           [f = o_.progress, user = o_.progress_user](uint64_t done, uint64_t of) {
             f(done, of, user);
+          });
+    }
+    if (has(VYRE_SET_PRINT_TO)) {
+      VYRE_TRY(require(reinterpret_cast<const void*>(o_.print_to), "print_to"));
+      d.print_to = std::make_shared<const run::PrintFunction>(
+          [f = o_.print_to, user = o_.print_user](const PrintReport& printed) {
+            call_printer(f, user, printed);
           });
     }
     if (has(VYRE_SET_TRAP_HANDLER)) {

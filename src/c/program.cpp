@@ -11,6 +11,7 @@
 
 #include "c/boundary.hpp"
 #include "c/config.hpp"
+#include "ir/properties.hpp"
 #include "vyre/ir/binary.hpp"
 #include "vyre/text/text.hpp"
 
@@ -36,19 +37,6 @@ Json or_null(const std::optional<uint32_t>& value) {
   return value ? Json(*value) : Json();
 }
 
-bool is_written(ir::BufferKind kind) {
-  switch (kind) {
-    case ir::BufferKind::In:
-    case ir::BufferKind::Uniform: return false;
-    case ir::BufferKind::InOut:
-    case ir::BufferKind::Out:
-    case ir::BufferKind::WriteOnly:
-    case ir::BufferKind::Shared:
-    case ir::BufferKind::Persistent: return true;
-  }
-  return true;
-}
-
 Json buffers_json(const check::CheckedProgram& checked) {
   Json list = Json::array();
   for (size_t i = 0; i < checked.buffers.size(); ++i) {
@@ -64,7 +52,7 @@ Json buffers_json(const check::CheckedProgram& checked) {
     row["output"] = or_null(facts.output_slot);
     row["binding"] = or_null(facts.binding);
     row["align"] = facts.align;
-    row["written"] = is_written(declared.kind);
+    row["written"] = !ir::is_read_only(declared.kind);
     list.push_back(std::move(row));
   }
   return list;

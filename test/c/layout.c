@@ -14,6 +14,14 @@ AT(vyre_trap, line, 12);
 AT(vyre_trap, column, 16);
 SIZE(vyre_trap, 20);
 
+AT(vyre_print_line, phase, 0);
+AT(vyre_print_line, text, 8);
+AT(vyre_print_line, size, 16);
+AT(vyre_print_line, lane, 24);
+AT(vyre_print_line, line, 28);
+AT(vyre_print_line, column, 32);
+SIZE(vyre_print_line, 40);
+
 AT(vyre_exchange, operation, 0);
 AT(vyre_exchange, reduce, 8);
 AT(vyre_exchange, element, 16);
@@ -59,7 +67,11 @@ AT(vyre_options, progress, 152);
 AT(vyre_options, progress_user, 160);
 AT(vyre_options, communicator, 168);
 AT(vyre_options, cancel, 176);
-SIZE(vyre_options, 184);
+AT(vyre_options, print_bytes, 184);
+AT(vyre_options, print_to, 192);
+AT(vyre_options, print_user, 200);
+AT(vyre_options, print, 208);
+SIZE(vyre_options, 216);
 
 AT(vyre_device_options, struct_size, 0);
 AT(vyre_device_options, cache_directory, 8);
@@ -90,7 +102,7 @@ AT(vyre_sequence, repeats, 72);
 #endif
 
 /* Numbers that programs have inside. */
-_Static_assert(VYRE_SET_PROFILE == 1 && VYRE_SET_PROGRESS == 1 << 21, "fields");
+_Static_assert(VYRE_SET_PROFILE == 1 && VYRE_SET_PRINT_TO == 1 << 24, "fields");
 _Static_assert(VYRE_CHOICE_FORCE == 1 && VYRE_TUNE_ON == 2 && VYRE_TIMING_REGIONS == 3, "choices");
 _Static_assert(VYRE_INVALID_ARGUMENT == 1008 && VYRE_INTERNAL == 1017, "codes");
 _Static_assert(VYRE_UNINITIALISED == 1 && VYRE_MEMORY_WRITE == 1, "flags");

@@ -313,9 +313,13 @@ TEST(Life, ManyCallsLeaveNothingBehind) {
     }
   };
   run(2000);
-  const long before = resident_pages();
+  [[maybe_unused]] const long before = resident_pages();
   run(10000);
-  EXPECT_LT(resident_pages() - before, 512);  // pages of 4 KiB
+#if !defined(VYRE_C_SANITIZED) && !defined(__SANITIZE_ADDRESS__)  // which keeps what was freed
+  EXPECT_LT(resident_pages() - before, 512);                      // pages of 4 KiB
+#else
+  EXPECT_GT(resident_pages(), 0);
+#endif
 }
 
 }  // namespace

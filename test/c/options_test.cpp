@@ -184,6 +184,38 @@ TEST_F(Options, Progress) {
   expect_error(twice(o), VYRE_INVALID_ARGUMENT, "`progress` is NULL");
 }
 
+TEST_F(Options, Print) {
+  std::vector<std::string> seen;
+  vyre_options o = options_with(VYRE_SET_PRINT | VYRE_SET_PRINT_BYTES | VYRE_SET_PRINT_TO);
+  o.print = 1;
+  o.print_bytes = 1 << 16;
+  o.print_user = &seen;
+  o.print_to = [](const vyre_print_line* lines, size_t count, uint64_t dropped, void* user) {
+    auto& to = *static_cast<std::vector<std::string>*>(user);
+    EXPECT_EQ(dropped, 0U);
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(lines[i].lane, i);
+      EXPECT_EQ(lines[i].line, 5U);
+      EXPECT_EQ(lines[i].text[lines[i].size], '\0');
+      to.emplace_back(lines[i].text, lines[i].size);
+    }
+  };
+  constexpr std::string_view kPrint =
+      "program p {\n  workgroup 4;\n  over len(a);\n  inout a : u32[];\n"
+      "  if gid.x < len(a) { print(\"a is {}\", a[gid.x]); }\n}";
+  must(twice(o, kPrint));
+  ASSERT_EQ(seen.size(), 3U);
+  EXPECT_THAT(seen, ElementsAre("a is 1", "a is 2", "a is 3"));
+  o.print = 2;
+  expect_error(twice(o, kPrint), VYRE_INVALID_ARGUMENT, "`print` is 2");
+  o.print = 1;
+  o.print_bytes = UINT64_MAX;
+  expect_error(twice(o, kPrint), VYRE_INVALID_ARGUMENT, "print_bytes");
+  o.print_bytes = 4096;
+  o.print_to = nullptr;
+  expect_error(twice(o, kPrint), VYRE_INVALID_ARGUMENT, "`print_to` is NULL");
+}
+
 TEST_F(Options, CancelBeforeAndWhileItRuns) {
   vyre_cancel* made = nullptr;
   must(vyre_cancel_new(&made));
