@@ -48,6 +48,7 @@ class CommandLine {
     add_cache();
     add_explain();
     add_devices();
+    add_lsp();
     add_command("doctor", "A report of this installation, with a self-test of every device",
                 [this] { return run_doctor(app_); });
     add_command("version", "Version, commit, compiler", [this] { return run_version(app_); });
@@ -366,6 +367,12 @@ class CommandLine {
     command.add_option("ID", devices_.id, "Of one backend or device: cuda, cuda:1")->type_name("");
   }
 
+  void add_lsp() {
+    CLI::App& command = add_command("lsp", "A language server for editors, on stdin and stdout",
+                                    [this] { return run_lsp(app_); });
+    command.add_flag("--stdio", stdio_, "Over stdin and stdout, which is all there is");
+  }
+
   void add_completion() {
     CLI::App& command = add_command("completion", "A completion script for a shell",
                                     [this] { return run_completion(app_, completion_, root_); });
@@ -428,6 +435,7 @@ class CommandLine {
   CLI::App root_{"One data-parallel program, the same bytes on every device."};
   App app_;
   std::string color_ = "auto";
+  bool stdio_ = true;
   RunOptions run_;
   TuneOptions tune_;
   CheckOptions check_;

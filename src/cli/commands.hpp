@@ -137,6 +137,8 @@ int run_devices(App& app, const DevicesOptions& options);
 
 int run_doctor(App& app);
 
+int run_lsp(App& app);
+
 int run_version(App& app);
 
 struct CompletionOptions {
