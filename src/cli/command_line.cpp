@@ -38,6 +38,7 @@ class CommandLine {
     add_shared(root_);
     root_.set_version_flag("--version", "", "The version of this tool");
     add_run();
+    add_profile();
     add_tune();
     add_check();
     add_fmt();
@@ -156,6 +157,31 @@ class CommandLine {
         .add_option("--subgroup-size", run_.subgroup_size,
                     "Lanes of a subgroup on device reference: 1, 4, 8, 16 or 32 (default)")
         ->type_name("N");
+  }
+
+  void add_profile() {
+    CLI::App& command = add_command(
+        "profile", "Show where the time of a program goes, by segment, region, fixpoint",
+        [this] { return run_profile(app_, profile_); });
+    command.add_option("FILE", profile_.dispatch.file, "A program, text or bytes; - is stdin")
+        ->required()
+        ->type_name("");
+    add_dispatch(command, profile_.dispatch);
+    command.add_option("--device", profile_.device, "Where to run (default auto)")->type_name("ID");
+    command
+        .add_option("--fixpoint", profile_.iterations,
+                    "Repeat the whole program until nothing changes, at most N times")
+        ->type_name("N");
+    command.add_flag("--checked", profile_.checked, "For checked mode");
+    command.add_option("--repeat", profile_.repeat, "Run it N times (default 5)")->type_name("N");
+    add_read_tuning(command, profile_.tune);
+    add_code(command, profile_.code);
+    command.add_flag("--no-cache", profile_.no_cache, "Compiled code is not kept on disk");
+    add_untrusted(command, profile_.dispatch);
+    choose(command.add_option("--as", profile_.as, "The form (default text)"),
+           {"text", "json", "html"});
+    command.add_option("-o,--output", profile_.output, "Where to; - is stdout (the default)")
+        ->type_name("FILE");
   }
 
   void add_tune() {
@@ -437,6 +463,7 @@ class CommandLine {
   std::string color_ = "auto";
   bool stdio_ = true;
   RunOptions run_;
+  ProfileOptions profile_;
   TuneOptions tune_;
   CheckOptions check_;
   FmtOptions fmt_;

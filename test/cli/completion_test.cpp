@@ -92,7 +92,7 @@ TEST_F(BashCompletion, CommandsAndOptions) {
   EXPECT_THAT(offered({"c"}), ElementsAre("cache", "check", "compile", "completion"));
   EXPECT_THAT(offered({"compile", "--emit", ""}),
               ElementsAre("asm", "c", "cubin", "llvm", "ptx", "spirv"));
-  EXPECT_THAT(offered({"--color", "never", "pr"}), ElementsAre("print"));
+  EXPECT_THAT(offered({"--color", "never", "pr"}), ElementsAre("print", "profile"));
   EXPECT_THAT(offered({"--v"}), ElementsAre("--version"));
   EXPECT_THAT(offered({"fmt", "--"}),
               ElementsAre("--check", "--color", "--help", "--json", "--write"));
