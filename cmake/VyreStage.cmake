@@ -32,7 +32,7 @@ function(vyre_stage name)
     target_compile_features(${target} PUBLIC cxx_std_23)
     target_link_libraries(${target} PUBLIC ${arg_DEPENDS} ${arg_LINK}
                                     PRIVATE $<BUILD_INTERFACE:vyre_options>)
-    if(NOT name STREQUAL "cli")
+    if(NOT name MATCHES "^(cli|lsp)$")  # parts of the tool
       vyre_in_library(${target} ${arg_LINK})
     endif()
     vyre_precompile(${target} ${arg_PRECOMPILE})

@@ -3,6 +3,7 @@
 
 #include "base/stop.hpp"
 #include "check/constants.hpp"
+#include "check/learn.hpp"
 #include "check/state.hpp"
 
 namespace vyre::check {
@@ -46,11 +47,10 @@ const BoundsProof* CheckedProgram::proof(StmtId id) const {
   return index < 0 ? nullptr : &proofs[static_cast<size_t>(index)];
 }
 
-Checked check(Program program, bool text_had_errors) {
+Diagnostics check_and_learn(Program program, bool text_had_errors, CheckedProgram& facts) {
   const StageScope stage(Stage::Check);
-  Checked result;
-  CheckedProgram facts;
-  State s{program, facts, result.diagnostics, text_had_errors};
+  Diagnostics diagnostics;
+  State s{program, facts, diagnostics, text_had_errors};
   // Each pass takes little longer than reading the program did.
   const auto pass = [&s](const auto& run) {
     poll_stop_now();
@@ -79,11 +79,16 @@ Checked check(Program program, bool text_had_errors) {
       pass(warn_default_grid);
     }
   }
-  result.diagnostics.sort();
-  if (!result.diagnostics.has_errors() && !text_had_errors) {
-    facts.program = std::move(program);
-    result.program = std::move(facts);
-  }
+  diagnostics.sort();
+  facts.program = std::move(program);
+  return diagnostics;
+}
+
+Checked check(Program program, bool text_had_errors) {
+  CheckedProgram facts;
+  Checked result;
+  result.diagnostics = check_and_learn(std::move(program), text_had_errors, facts);
+  if (!result.diagnostics.has_errors() && !text_had_errors) result.program = std::move(facts);
   return result;
 }
 

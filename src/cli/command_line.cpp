@@ -38,6 +38,7 @@ class CommandLine {
     add_shared(root_);
     root_.set_version_flag("--version", "", "The version of this tool");
     add_run();
+    add_profile();
     add_tune();
     add_check();
     add_fmt();
@@ -48,6 +49,7 @@ class CommandLine {
     add_cache();
     add_explain();
     add_devices();
+    add_lsp();
     add_command("doctor", "A report of this installation, with a self-test of every device",
                 [this] { return run_doctor(app_); });
     add_command("version", "Version, commit, compiler", [this] { return run_version(app_); });
@@ -155,6 +157,31 @@ class CommandLine {
         .add_option("--subgroup-size", run_.subgroup_size,
                     "Lanes of a subgroup on device reference: 1, 4, 8, 16 or 32 (default)")
         ->type_name("N");
+  }
+
+  void add_profile() {
+    CLI::App& command = add_command(
+        "profile", "Show where the time of a program goes, by segment, region, fixpoint",
+        [this] { return run_profile(app_, profile_); });
+    command.add_option("FILE", profile_.dispatch.file, "A program, text or bytes; - is stdin")
+        ->required()
+        ->type_name("");
+    add_dispatch(command, profile_.dispatch);
+    command.add_option("--device", profile_.device, "Where to run (default auto)")->type_name("ID");
+    command
+        .add_option("--fixpoint", profile_.iterations,
+                    "Repeat the whole program until nothing changes, at most N times")
+        ->type_name("N");
+    command.add_flag("--checked", profile_.checked, "For checked mode");
+    command.add_option("--repeat", profile_.repeat, "Run it N times (default 5)")->type_name("N");
+    add_read_tuning(command, profile_.tune);
+    add_code(command, profile_.code);
+    command.add_flag("--no-cache", profile_.no_cache, "Compiled code is not kept on disk");
+    add_untrusted(command, profile_.dispatch);
+    choose(command.add_option("--as", profile_.as, "The form (default text)"),
+           {"text", "json", "html"});
+    command.add_option("-o,--output", profile_.output, "Where to; - is stdout (the default)")
+        ->type_name("FILE");
   }
 
   void add_tune() {
@@ -366,6 +393,12 @@ class CommandLine {
     command.add_option("ID", devices_.id, "Of one backend or device: cuda, cuda:1")->type_name("");
   }
 
+  void add_lsp() {
+    CLI::App& command = add_command("lsp", "A language server for editors, on stdin and stdout",
+                                    [this] { return run_lsp(app_); });
+    command.add_flag("--stdio", stdio_, "Over stdin and stdout, which is all there is");
+  }
+
   void add_completion() {
     CLI::App& command = add_command("completion", "A completion script for a shell",
                                     [this] { return run_completion(app_, completion_, root_); });
@@ -428,7 +461,9 @@ class CommandLine {
   CLI::App root_{"One data-parallel program, the same bytes on every device."};
   App app_;
   std::string color_ = "auto";
+  bool stdio_ = true;
   RunOptions run_;
+  ProfileOptions profile_;
   TuneOptions tune_;
   CheckOptions check_;
   FmtOptions fmt_;

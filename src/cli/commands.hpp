@@ -48,6 +48,20 @@ struct RunOptions {
 };
 int run_run(App& app, const RunOptions& options);
 
+struct ProfileOptions {
+  DispatchOptions dispatch;
+  std::string device = "auto";
+  uint32_t iterations = 1;
+  bool checked = false;
+  std::string tune = "read";
+  CodeOptions code;
+  uint32_t repeat = 5;
+  bool no_cache = false;
+  std::string as = "text";
+  std::string output = "-";
+};
+int run_profile(App& app, const ProfileOptions& options);
+
 struct TuneOptions {
   DispatchOptions dispatch;
   std::string device = "auto";
@@ -136,6 +150,8 @@ struct DevicesOptions {
 int run_devices(App& app, const DevicesOptions& options);
 
 int run_doctor(App& app);
+
+int run_lsp(App& app);
 
 int run_version(App& app);
 

@@ -37,6 +37,25 @@ details:target { border-color: var(--accent); }
 summary { cursor: pointer; font-weight: 600; }
 )";
 
+// Lines that a grid barrier stands on are marked.
+std::string source_of(const PlanView& view) {
+  if (view.source.empty()) return "";
+  std::set<uint32_t> barriers;
+  for (const PlanView::Segment& s : view.segments)
+    if (s.ends_phase) barriers.insert(s.barrier.line);
+  std::string html = "<pre>";
+  uint32_t number = 0;
+  for (std::string_view rest = view.source; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    ++number;
+    html += fmt::format("<span id=\"line-{}\"{}><span class=\"n\">{}</span>{}</span>\n", number,
+                        barriers.contains(number) ? " class=\"barrier\"" : "", number,
+                        escape_markup(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return html + "</pre>\n";
+}
+
 template <class Number>
 std::string or_dash(const std::optional<Number>& number, std::string_view none = "-") {
   return number ? fmt::format("{}", *number) : std::string(none);
@@ -56,8 +75,7 @@ class HtmlWriter {
     out_ += fmt::format("<p><span class=\"soft\">{}</span><br>route <b>{}</b>: {}</p>\n",
                         escape_markup(v_.file), escape_markup(v_.route), escape_markup(v_.why));
     out_ += "<div class=\"side\">\n";
-    source();
-    out_ += "<div>\n" + plan_svg(v_, {.links = true}) + "</div>\n</div>\n";
+    out_ += source_of(v_) + "<div>\n" + plan_svg(v_, {.links = true}) + "</div>\n</div>\n";
     heading("Segments");
     for (size_t i = 0; i < v_.segments.size(); ++i) segment(i);
     heading("Buffers");
@@ -85,25 +103,6 @@ class HtmlWriter {
     row("th", heads);
   }
   void end_table() { out_ += "</table>\n"; }
-
-  // Lines that a grid barrier stands on are marked.
-  void source() {
-    if (v_.source.empty()) return;
-    std::set<uint32_t> barriers;
-    for (const PlanView::Segment& s : v_.segments)
-      if (s.ends_phase) barriers.insert(s.barrier.line);
-    out_ += "<pre>";
-    uint32_t number = 0;
-    for (std::string_view rest = v_.source; !rest.empty();) {
-      const size_t end = std::min(rest.find('\n'), rest.size());
-      ++number;
-      out_ += fmt::format("<span id=\"line-{}\"{}><span class=\"n\">{}</span>{}</span>\n", number,
-                          barriers.contains(number) ? " class=\"barrier\"" : "", number,
-                          escape_markup(rest.substr(0, end)));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    out_ += "</pre>\n";
-  }
 
   void segment(size_t number) {
     const PlanView::Segment& s = v_.segments[number];
@@ -193,6 +192,14 @@ class HtmlWriter {
 };
 
 }  // namespace
+
+std::string_view page_style() {
+  return kStyle;
+}
+
+std::string source_html(const PlanView& view) {
+  return source_of(view);
+}
 
 std::string plan_html(const PlanView& view) {
   return HtmlWriter(view).run();

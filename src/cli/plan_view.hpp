@@ -158,6 +158,9 @@ struct SvgOptions {
 };
 std::string plan_svg(const PlanView& view, SvgOptions options = {});
 std::string plan_html(const PlanView& view);
+// The style of pages, and the source with a number at each line, for other pages with a plan.
+std::string_view page_style();
+std::string source_html(const PlanView& view);
 
 // For XML and HTML, in text and in quoted attributes: what they cannot hold becomes U+FFFD.
 std::string escape_markup(std::string_view text);

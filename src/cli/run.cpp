@@ -205,7 +205,7 @@ class RunCommand {
     config.cancel = &InterruptGuard::interrupted();
     config.untrusted = prepared_.untrusted;
     if (options_.time) config.timing = run::Timing::Regions;
-    // The limit is one for everything.
+    // The first repetition ends with everything before it, each of the others by itself.
     if (prepared_.timeout.count() > 0) config.timeout = prepared_.time_left();
     return config;
   }
@@ -258,7 +258,8 @@ class RunCommand {
     VYRE_TRY_ASSIGN(const auto inputs, make_arguments(prepared_, device_));
     for (uint32_t i = 0; i < options_.repeat; ++i) {
       run::DispatchConfig over;
-      if (prepared_.timeout.count() > 0) over.timeout = prepared_.time_left();
+      if (prepared_.timeout.count() > 0)
+        over.timeout = i == 0 ? prepared_.time_left() : prepared_.timeout;
       VYRE_TRY_ASSIGN(auto report,
                       compiled->pipeline.dispatch_into({.inputs = inputs.arguments, .outputs = {}},
                                                        results_, over));

@@ -35,12 +35,12 @@ Json json_of(const std::optional<Spread>& spread) {
   return json;
 }
 
+}  // namespace
+
 std::optional<Spread> wall_spread(const Measured& measured) {
   return spread_of(
       std::vector<std::optional<uint64_t>>(measured.wall_ns.begin(), measured.wall_ns.end()));
 }
-
-}  // namespace
 
 std::string duration_text(const std::optional<uint64_t>& ns) {
   if (!ns) return "-";
@@ -241,10 +241,8 @@ Json json_of(const Prepared& prepared, const std::string& device, const Measured
   // Of the last one, with --time.
   if (!report.breakdown.segments.empty()) json["breakdown"] = json_of(report.breakdown);
   json["repeats"] = measured.wall_ns.size();
-  if (measured.wall_ns.size() > 1) {
-    json["wall_ns_of_all"] = json_of(wall_spread(measured));
-    json["device_ns_of_all"] = json_of(spread_of(measured.device_ns));
-  }
+  json["wall_ns_of_all"] = json_of(wall_spread(measured));
+  json["device_ns_of_all"] = json_of(spread_of(measured.device_ns));
   json["cache_hit"] = nullptr;
   if (cached && report.cache_hit != run::CacheHit::Unknown)
     json["cache_hit"] = report.cache_hit == run::CacheHit::Yes;

@@ -33,6 +33,9 @@ struct Spread {
 // Nothing if one is absent, or there is none.
 std::optional<Spread> spread_of(std::span<const std::optional<uint64_t>> values);
 
+// Of the whole calls.
+std::optional<Spread> wall_spread(const Measured& measured);
+
 // "whole" for programs without a grid barrier, else the name of the route.
 std::string route_name(const check::CheckedProgram& program, const run::Report& report);
 

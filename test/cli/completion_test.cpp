@@ -85,14 +85,14 @@ TEST_F(BashCompletion, IsBash) {
 }
 
 TEST_F(BashCompletion, CommandsAndOptions) {
-  EXPECT_THAT(offered({""}),
-              ElementsAre("cache", "check", "compile", "completion", "devices", "doctor", "explain",
-                          "fmt", "plan", "print", "run", "tune", "verify", "version"));
+  EXPECT_THAT(offered({""}), ElementsAre("cache", "check", "compile", "completion", "devices",
+                                         "doctor", "explain", "fmt", "lsp", "plan", "print",
+                                         "profile", "run", "tune", "verify", "version"));
   EXPECT_THAT(offered({"run", "--tune", ""}), ElementsAre("off", "on", "read"));
   EXPECT_THAT(offered({"c"}), ElementsAre("cache", "check", "compile", "completion"));
   EXPECT_THAT(offered({"compile", "--emit", ""}),
               ElementsAre("asm", "c", "cubin", "llvm", "ptx", "spirv"));
-  EXPECT_THAT(offered({"--color", "never", "pr"}), ElementsAre("print"));
+  EXPECT_THAT(offered({"--color", "never", "pr"}), ElementsAre("print", "profile"));
   EXPECT_THAT(offered({"--v"}), ElementsAre("--version"));
   EXPECT_THAT(offered({"fmt", "--"}),
               ElementsAre("--check", "--color", "--help", "--json", "--write"));

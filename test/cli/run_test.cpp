@@ -92,6 +92,7 @@ TEST_F(Run, Json) {
   EXPECT_EQ(json["launches"], 1);
   EXPECT_EQ(json["iterations"], 1);
   EXPECT_EQ(json["repeats"], 1);
+  EXPECT_EQ(json["wall_ns_of_all"]["median"], json["wall_ns"]);
   EXPECT_EQ(json["grid_barriers"], 0);
   EXPECT_GT(json["statements"], 0);
   EXPECT_GT(json["device_ns"], 0);
