@@ -203,6 +203,14 @@ TEST(ArtifactImage, ReferencesLeadSomewhere) {
          s.schedule.steps.push_back({step});
        }},
       {"copy", [](Sample& s) { s.schedule.steps.push_back({plan::CopyStep{}}); }},
+      {"swap",
+       [](Sample& s) {
+         s.schedule.steps.push_back({plan::SwapStep{ir::BufferId{0}, ir::BufferId{99}, {}}});
+       }},
+      {"swap with itself",
+       [](Sample& s) {
+         s.schedule.steps.push_back({plan::SwapStep{ir::BufferId{0}, ir::BufferId{0}, {}}});
+       }},
       {"inside of a loop",
        [](Sample& s) {
          s.schedule.steps.push_back({plan::LoopStep{{}, 0, {{plan::LaunchStep{99}}}, {}}});
