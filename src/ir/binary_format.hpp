@@ -70,7 +70,7 @@ enum class StmtCode : uint8_t {
   Print = 23,             // version 2
   Assert = 24,            // version 2
   DeclareArrayWith = 25,  // version 2: a private array and its first values
-  DeclareShaped = 26,  // version 2: a private array with axes
+  DeclareShaped = 26,     // version 2: a private array with axes
 };
 
 enum class ParamCode : uint8_t { Value = 1, Buffer = 2, Shaped = 3 };  // Shaped: version 2

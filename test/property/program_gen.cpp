@@ -23,6 +23,20 @@ Type element_type(Random& rnd) {
   return static_cast<Type>(rnd.below(kTypeCount));
 }
 
+std::string message(Random& rnd) {
+  static constexpr std::array kPieces =
+      std::to_array<std::string_view>({"a", " ", "\"", "\\", "\n", "\t", "\\n", "//", "{", "}", ";",
+                                       "\xc3\xa9", "\xe6\xbc\xa2", "\xf0\x9f\x98\x80", "need"});
+  std::string text;
+  for (uint64_t i = rnd.below(8); i > 0; --i) text += rnd.pick(kPieces);
+  return text;
+}
+
+uint16_t tag(Random& rnd) {
+  static constexpr std::array<uint16_t, 4> kTags = {0, 1, 127, 65535};
+  return rnd.pick(kTags);
+}
+
 class Generator {
  public:
   Generator(uint64_t seed, GenOptions options)
@@ -279,7 +293,7 @@ class Generator {
     for (uint64_t i = rnd_.below(3); i > 0; --i) {
       place += static_cast<uint32_t>(rnd_.below(p_.buffers.size() + 1 - place));
       const ExprId condition = expr();
-      p_.add(Require{condition, message(), place});
+      p_.add(Require{condition, message(rnd_), place});
     }
   }
 
@@ -304,15 +318,6 @@ class Generator {
     std::vector<ExprId> axes;
     for (uint64_t n = 2 + rnd_.below(kMaxAxes - 1); n > 0; --n) axes.push_back(constant_expr());
     return p_.add_values(axes);
-  }
-
-  std::string message() {
-    static constexpr std::array kPieces = std::to_array<std::string_view>(
-        {"a", " ", "\"", "\\", "\n", "\t", "\\n", "//", "{", "}", ";", "\xc3\xa9", "\xe6\xbc\xa2",
-         "\xf0\x9f\x98\x80", "need"});
-    std::string text;
-    for (uint64_t i = rnd_.below(8); i > 0; --i) text += rnd_.pick(kPieces);
-    return text;
   }
 
   void function(size_t index) {
@@ -418,11 +423,6 @@ class Generator {
                                  rnd_.below(static_cast<uint64_t>(BinaryOp::Rem) - first + 1));
   }
 
-  uint16_t tag() {
-    static constexpr std::array<uint16_t, 4> kTags = {0, 1, 127, 65535};
-    return rnd_.pick(kTags);
-  }
-
   Stmt let(Local::Kind kind) {
     const ExprId value = expr();
     const auto type = rnd_.one_in(2) ? std::optional(value_type(rnd_)) : std::nullopt;
@@ -511,12 +511,12 @@ class Generator {
       case 8: return rnd_.one_in(2) ? Stmt{Break{}} : Stmt{Continue{}};
       case 9: return Return{rnd_.one_in(2) ? expr() : ExprId{}};
       case 10: return Barrier{static_cast<Scope>(rnd_.below(3))};
-      case 11: return m ? async_copy(*m) : Stmt{Wait{tag()}};
-      case 12: return Wait{tag()};
-      case 13: return Trap{tag(), expr()};
-      case 14: return Resume{tag()};
-      case 15: return m ? Stmt{Swap{*m, *memory()}} : Stmt{Wait{tag()}};
-      default: return m ? collective(*m) : Stmt{Resume{tag()}};
+      case 11: return m ? async_copy(*m) : Stmt{Wait{tag(rnd_)}};
+      case 12: return Wait{tag(rnd_)};
+      case 13: return Trap{tag(rnd_), expr()};
+      case 14: return Resume{tag(rnd_)};
+      case 15: return m ? Stmt{Swap{*m, *memory()}} : Stmt{Wait{tag(rnd_)}};
+      default: return m ? collective(*m) : Stmt{Resume{tag(rnd_)}};
     }
   }
 
@@ -531,7 +531,7 @@ class Generator {
 
   Stmt async_copy(Memory dst) {
     AsyncCopy copy;
-    copy.tag = tag();
+    copy.tag = tag(rnd_);
     copy.dst = dst;
     copy.src = *memory();
     copy.dst_index = expr();
