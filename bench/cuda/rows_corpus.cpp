@@ -134,7 +134,8 @@ Entry matmul(const Bench& bench, uint32_t n) {
   const auto a = random_floats(count, 19);
   const auto b = random_floats(count, 20);
   auto ours = std::make_shared<Ours>(bench, "examples/matmul.vyre");
-  ours->uniform("size", {n, n, n}).input("a", a).input("b", b).output("c", count * 4);
+  ours->uniform("m", {n}).uniform("k", {n}).uniform("n", {n}).input("a", a).input("b", b).output(
+      "c", count * 4);
   const PeerMemory da = peer_data(a);
   const PeerMemory db = peer_data(b);
   const PeerMemory one = peer_room(count * 4);

@@ -21,6 +21,7 @@ class Bounds {
     s_.facts.expr_proofs.assign(p_.exprs.size(), -1);
     s_.facts.stmt_proofs.assign(p_.stmts.size(), -1);
     s_.facts.positive_steps.assign(p_.stmts.size(), false);
+    s_.facts.axis_proofs.assign(p_.exprs.size(), 0);
   }
 
   void run() {
@@ -54,6 +55,7 @@ class Bounds {
   }
 
   std::optional<BoundsProof> prove(Memory m, ExprId index) {
+    if (const auto* at = std::get_if<AxisIndex>(&p_[index])) return prove_axes(*at, index);
     const Interval range = numbers_.interval(index);
     if (range.lo < 0) return std::nullopt;
     const auto fixed = fixed_length(m);
@@ -66,19 +68,67 @@ class Bounds {
                       static_cast<int64_t>(range.lo), static_cast<int64_t>(range.hi),
                       name_of(p_, m), fixed ? "" : "at least ", static_cast<int64_t>(at_least))};
     if (fixed) return std::nullopt;
+    // What is written as its length is its length.
+    const Linear written = numbers_.axis_length(m, 0);
+    const bool one = rank_of(p_, m) == 1 && written.symbol != length;
     for (const Upper& upper : numbers_.uppers(index)) {
       std::vector<LocId> because;
+      if (one && below(upper, written, because))
+        return BoundsProof{BoundsProof::Kind::Compared, reason(m, because)};
       if (numbers_.facts.below(upper.symbol, upper.offset, length, because))
         return BoundsProof{BoundsProof::Kind::Compared, reason(m, because)};
     }
     return std::nullopt;
   }
 
+  bool below(const Upper& upper, const Linear& length, std::vector<LocId>& because) const {
+    return length.symbol != kNoSymbol &&
+           numbers_.facts.below(upper.symbol, upper.offset - length.offset, length.symbol, because);
+  }
+
+  // Each axis by itself: an access inside of all of them is inside of the memory.
+  std::optional<BoundsProof> prove_axes(const AxisIndex& at, ExprId id) {
+    const auto indices = p_.values(at.indices);
+    std::vector<LocId> because;
+    uint8_t proved = 0;
+    bool ranges = true;
+    for (uint32_t axis = 0; axis < indices.size(); ++axis) {
+      const Interval range = numbers_.interval(indices[axis]);
+      if (range.lo < 0) continue;
+      const bool in_range = range.hi < numbers_.axis_interval(at.memory, axis).lo;
+      ranges = ranges && in_range;
+      if (in_range || compared(at.memory, axis, indices[axis], because))
+        proved = static_cast<uint8_t>(proved | 1U << axis);
+    }
+    s_.facts.axis_proofs[id.index()] = proved;
+    if (proved + 1U != 1U << indices.size()) return std::nullopt;
+    return BoundsProof{
+        ranges ? BoundsProof::Kind::Range : BoundsProof::Kind::Compared,
+        with_lines(fmt::format("each index is inside of its axis of `{}`", name_of(p_, at.memory)),
+                   because)};
+  }
+
+  bool compared(Memory m, uint32_t axis, ExprId index, std::vector<LocId>& because) const {
+    const Linear length = numbers_.axis_length(m, axis);
+    for (const Upper& upper : numbers_.uppers(index)) {
+      std::vector<LocId> places;
+      if (!below(upper, length, places)) continue;
+      because.insert(because.end(), places.begin(), places.end());
+      return true;
+    }
+    return false;
+  }
+
   std::string reason(Memory m, const std::vector<LocId>& because) const {
-    std::string text = fmt::format("the index is below len({})", name_of(p_, m));
+    return with_lines(fmt::format("the index is below len({})", name_of(p_, m)), because);
+  }
+
+  std::string with_lines(std::string text, const std::vector<LocId>& because) const {
     const char* separator = ": line ";
+    uint32_t last = 0;
     for (LocId at : because)
-      if (const Position position = p_.position(at); position.known()) {
+      if (const Position position = p_.position(at); position.known() && position.line != last) {
+        last = position.line;
         text += separator + std::to_string(position.line);
         separator = ", line ";
       }
@@ -86,7 +136,7 @@ class Bounds {
   }
 
   void access(Memory m, ExprId index, int32_t& slot) {
-    ++s_.facts.access_count;
+    if (!m.buffer().valid() || !p_[m.buffer()].scalar) ++s_.facts.access_count;
     if (auto proof = prove(m, index)) {
       slot = static_cast<int32_t>(s_.facts.proofs.size());
       s_.facts.proofs.push_back(std::move(*proof));

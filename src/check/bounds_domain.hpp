@@ -20,12 +20,19 @@ using Wide = __int128;
 using Symbol = uint64_t;
 inline constexpr Symbol kNoSymbol = 0;
 
-enum class SymbolKind : uint8_t { Local = 1, Builtin = 2, Length = 3 };
+// Length: of a memory. Uniform: an element of a uniform buffer at a constant index (the version).
+// Axis: of a memory, if its length is no sum that another symbol has.
+enum class SymbolKind : uint8_t { Local = 1, Builtin = 2, Length = 3, Uniform = 4, Axis = 5 };
 constexpr Symbol make_symbol(SymbolKind kind, uint32_t id, uint32_t version = 0) {
   return (static_cast<uint64_t>(kind) << 60) | (static_cast<uint64_t>(version) << 32) | id;
 }
 inline Symbol length_symbol(ir::Memory memory) {
   return make_symbol(SymbolKind::Length, memory.index, static_cast<uint32_t>(memory.kind));
+}
+
+inline Symbol axis_symbol(ir::Memory memory, uint32_t axis) {
+  return make_symbol(SymbolKind::Axis, memory.index,
+                     static_cast<uint32_t>(memory.kind) * ir::kMaxAxes + axis);
 }
 
 struct Interval {

@@ -2,6 +2,7 @@
 #include "check/bounds_numbers.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "check/constants.hpp"
 
@@ -215,7 +216,13 @@ Interval Numbers::interval(ExprId id) const {
     }
     return or_all(facts.narrowed(length_symbol(len->memory), all), all);
   }
-  if (const auto* load = std::get_if<Load>(&e)) return memory_interval(load->memory, all);
+  if (const auto* axis = std::get_if<AxisLen>(&e))
+    return or_all(axis_interval(axis->memory, axis->axis), all);
+  if (const auto* load = std::get_if<Load>(&e)) {
+    const Interval element = memory_interval(load->memory, all);
+    const Symbol symbol = uniform_symbol(*load);
+    return symbol == kNoSymbol ? element : or_all(facts.narrowed(symbol, element), all);
+  }
   if (const auto* binary = std::get_if<Binary>(&e)) return binary_interval(*binary, all);
   if (const auto* call = std::get_if<IntrinsicCall>(&e)) return intrinsic_interval(*call, all);
   if (const auto* cast = std::get_if<Cast>(&e)) {
@@ -245,6 +252,11 @@ std::optional<Linear> Numbers::linear(ExprId id) const {
     if (known.lo == known.hi) return Linear{kNoSymbol, known.lo};
     return Linear{length_symbol(len->memory), 0};
   }
+  if (const auto* axis = std::get_if<AxisLen>(&e)) return axis_length(axis->memory, axis->axis);
+  if (const auto* load = std::get_if<Load>(&e)) {
+    const Symbol symbol = uniform_symbol(*load);
+    return symbol == kNoSymbol ? std::nullopt : std::optional(Linear{symbol, 0});
+  }
   if (const auto* cast = std::get_if<Cast>(&e)) {
     const auto from = type_of(cast->operand);
     if (!from || !is_integer(*from) || !inside(interval(cast->operand), type_interval(*type)))
@@ -268,6 +280,47 @@ std::optional<Linear> Numbers::linear(ExprId id) const {
   }
   return Linear{a->symbol != kNoSymbol ? a->symbol : b->symbol,
                 minus ? a->offset - b->offset : a->offset + b->offset};
+}
+
+Symbol Numbers::uniform_symbol(const Load& load) const {
+  const BufferId buffer = load.memory.buffer();
+  if (!buffer.valid() || p_[buffer].kind != BufferKind::Uniform) return kNoSymbol;
+  const auto index = constant(load.index);
+  if (!index || *index < 0 || *index >= (Wide{1} << 28)) return kNoSymbol;
+  return make_symbol(SymbolKind::Uniform, buffer.value, static_cast<uint32_t>(*index));
+}
+
+ExprId Numbers::written_length(Memory memory, uint32_t axis) const {
+  const BufferId buffer = memory.buffer();
+  const LocalId local = memory.local();
+  if (!buffer.valid() && (!local.valid() || p_[local].kind != Local::Kind::Array)) return {};
+  const Range axes = buffer.valid() ? p_[buffer].axes : p_[local].axes;
+  if (!axes.empty()) return p_.values(axes)[axis];
+  return buffer.valid() ? p_[buffer].count : p_[local].count;
+}
+
+Linear Numbers::axis_length(Memory memory, uint32_t axis) const {
+  const bool one = rank_of(p_, memory) == 1;
+  const Symbol other = one ? length_symbol(memory) : axis_symbol(memory, axis);
+  const ExprId written = written_length(memory, axis);
+  if (!written.valid()) return {other, 0};
+  if (const auto value = evaluate(p_, s_.facts, written))
+    return {kNoSymbol, is_signed(value->type) ? Wide{as_signed(*value)} : Wide{value->bits}};
+  // The host evaluates it, and refuses to launch where it wraps.
+  const bool exact = std::exchange(exact_, true);
+  const auto form = linear(written);
+  exact_ = exact;
+  return form ? *form : Linear{other, 0};
+}
+
+Interval Numbers::axis_interval(Memory memory, uint32_t axis) const {
+  const Interval all = {0, UINT32_MAX};
+  const Linear length = axis_length(memory, axis);
+  if (length.symbol == kNoSymbol) return {length.offset, length.offset};
+  // Above the type of what it is computed from, and below the offset, no host launches.
+  const Interval base = facts.narrowed(length.symbol, {-(Wide{1} << 64), Wide{1} << 64});
+  return or_all(
+      {std::max(all.lo, base.lo + length.offset), std::min(all.hi, base.hi + length.offset)}, all);
 }
 
 std::vector<Upper> Numbers::uppers(ExprId id) const {
@@ -407,11 +460,12 @@ void Numbers::less_or_equal(ExprId a, ExprId b, Wide offset, LocId at) {
 bool Numbers::unchanging(ExprId id) const {
   const Expr& e = p_[id];
   if (const auto* ref = std::get_if<LocalRef>(&e)) return p_[ref->local].kind != Local::Kind::Var;
+  if (const auto* load = std::get_if<Load>(&e)) return uniform_symbol(*load) != kNoSymbol;
   if (!std::holds_alternative<IntLiteral>(e) && !std::holds_alternative<BoolLiteral>(e) &&
       !std::holds_alternative<ConstRef>(e) && !std::holds_alternative<BuiltinRef>(e) &&
-      !std::holds_alternative<Len>(e) && !std::holds_alternative<Unary>(e) &&
-      !std::holds_alternative<Binary>(e) && !std::holds_alternative<Cast>(e) &&
-      !std::holds_alternative<IntrinsicCall>(e))
+      !std::holds_alternative<Len>(e) && !std::holds_alternative<AxisLen>(e) &&
+      !std::holds_alternative<Unary>(e) && !std::holds_alternative<Binary>(e) &&
+      !std::holds_alternative<Cast>(e) && !std::holds_alternative<IntrinsicCall>(e))
     return false;
   bool all = true;
   for_each_operand(p_, e, [&](ExprId child) { all = all && unchanging(child); });

@@ -29,6 +29,10 @@ class Numbers {
   void define(ir::LocalId local, ir::ExprId value);
   void forget(ir::LocalId variable);
   void define_loop_variable(const ir::For& loop);
+
+  // The length of one axis of a memory, of all of it if it has one; and what is known of it.
+  [[nodiscard]] Linear axis_length(ir::Memory memory, uint32_t axis) const;
+  [[nodiscard]] Interval axis_interval(ir::Memory memory, uint32_t axis) const;
   [[nodiscard]] uint32_t version(ir::LocalId local) const { return versions_[local.index()]; }
 
  private:
@@ -46,13 +50,17 @@ class Numbers {
   void compare(ir::BinaryOp op, ir::ExprId a, ir::ExprId b, ir::LocId at);
   void less_or_equal(ir::ExprId a, ir::ExprId b, Wide offset, ir::LocId at);
   [[nodiscard]] bool unchanging(ir::ExprId id) const;
+  // What is written as the length of an axis; nothing if nothing is.
+  [[nodiscard]] ir::ExprId written_length(ir::Memory memory, uint32_t axis) const;
+  // Of an element of a uniform buffer at a constant index.
+  [[nodiscard]] Symbol uniform_symbol(const ir::Load& load) const;
 
   const State& s_;
   const ir::Program& p_;
   std::vector<uint32_t> versions_;                // by LocalId
   std::vector<std::optional<Linear>> linear_of_;  // by LocalId, for `let`
   std::vector<ir::ExprId> condition_of_;  // by LocalId, for a bool `let` of unchanging parts
-  bool exact_ = false;                    // host arithmetic: nothing wraps
+  mutable bool exact_ = false;            // host arithmetic: nothing wraps
 };
 
 Interval type_interval(ir::Type type);

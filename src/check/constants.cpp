@@ -112,7 +112,8 @@ std::optional<Constant> evaluate(const Program& p, const CheckedProgram& facts, 
       [](const LocalRef&) { return Maybe(); }, [](const BuiltinRef&) { return Maybe(); },
       [](const Len&) { return Maybe(); }, [](const Atomic&) { return Maybe(); },
       [](const Subgroup&) { return Maybe(); }, [](const UniformLoad&) { return Maybe(); },
-      [](const Call&) { return Maybe(); }, [](const Poison&) { return Maybe(); });
+      [](const Call&) { return Maybe(); }, [](const Poison&) { return Maybe(); },
+      [](const AxisIndex&) { return Maybe(); }, [](const AxisLen&) { return Maybe(); });
 }
 
 std::optional<Constant> evaluate_constant(const CheckedProgram& checked, ExprId expr) {

@@ -171,7 +171,9 @@ class Declarations {
   void buffer(BufferId id) {
     const Buffer& b = p_[id];
     BufferFacts& facts = s_.facts.buffers[id.index()];
-    const bool output = b.kind == BufferKind::Out || b.kind == BufferKind::WriteOnly || b.live_out;
+    const bool output = b.kind == BufferKind::Out || b.kind == BufferKind::WriteOnly ||
+                        b.kind == BufferKind::Scratch || b.live_out;
+    const bool counted = b.count.valid() || !b.axes.empty();
     facts.role = role_of(b);
     count(id);
     if (b.live_out && b.kind != BufferKind::InOut)
@@ -179,10 +181,10 @@ class Declarations {
                 "declare it as inout, or remove @live_out");
     if (b.size.valid() && !output)
       misplaced(id, "count", "the caller gives this buffer and so its size", "remove @count");
-    else if (b.size.valid() && b.count.valid())
+    else if (b.size.valid() && counted)
       misplaced(id, "count", "it already has a constant count",
                 "keep either the count in brackets or @count");
-    else if (output && !b.size.valid() && !b.count.valid())
+    else if (output && !b.size.valid() && !counted)
       s_.report(Code::OutputSizeUnknown, id,
                 fmt::format("nothing says how many elements `{}` has", b.name),
                 fmt::format("write a constant count, `{} : {}[1024]`, or `@count(len(…))`", b.name,
@@ -197,6 +199,7 @@ class Declarations {
     switch (b.kind) {
       case BufferKind::Shared: return Role::Shared;
       case BufferKind::Persistent: return Role::Persistent;
+      case BufferKind::Scratch: return Role::Scratch;
       case BufferKind::Out:
       case BufferKind::WriteOnly: return Role::Output;
       case BufferKind::In: return Role::Input;
@@ -208,6 +211,8 @@ class Declarations {
 
   void count(BufferId id) {
     const Buffer& b = p_[id];
+    if (b.scalar) return scalar(id);
+    if (!b.axes.empty()) return shape(id);
     if (!b.count.valid()) {
       if (b.kind == BufferKind::Shared)
         s_.report(Code::BadCount, id,
@@ -216,20 +221,84 @@ class Declarations {
       return;
     }
     const std::string what = fmt::format("the element count of `{}`", b.name);
-    const auto n = whole(b.count, what, Code::BadCount, "use a count that is not negative");
-    if (!n) return;
+    if (const auto n = length(b, b.count, what)) limit_count(id, b.count, what, *n);
+  }
+
+  // A constant length that is not negative. None without a report if it is a host expression, which
+  // check_host_expressions() looks at.
+  std::optional<uint64_t> length(const Buffer& b, ExprId id, const std::string& what) {
+    const std::string fix = "use a count that is not negative";
+    if (b.kind == BufferKind::Shared) return whole(id, what, Code::BadCount, fix);
+    if (!typer_.require_integer(id, what)) return std::nullopt;
+    if (evaluate(p_, s_.facts, id) || blocked_by_error(id))
+      return s_.facts.expr_types[id.index()] && evaluate(p_, s_.facts, id)
+                 ? not_negative(id, what, fix)
+                 : std::nullopt;
+    s_.facts.buffers[static_cast<size_t>(&b - p_.buffers.data())].host_shape = true;
+    return std::nullopt;
+  }
+
+  std::optional<uint64_t> not_negative(ExprId id, const std::string& what, std::string fix) {
+    const Constant value = *evaluate(p_, s_.facts, id);
+    if (!is_signed(value.type) || as_signed(value) >= 0) return value.bits;
+    s_.report(Code::BadCount, id, fmt::format("{} is {}", what, as_signed(value)), std::move(fix));
+    return std::nullopt;
+  }
+
+  void limit_count(BufferId id, ExprId at, const std::string& what, uint64_t n) {
+    const Buffer& b = p_[id];
     const uint64_t most =
         b.kind == BufferKind::Uniform ? kMaxUniformBytes / bytes_of(b.element) : UINT32_MAX;
-    if (*n > most || (*n == 0 && b.kind == BufferKind::Shared)) {
-      s_.report(
-          Code::BadCount, b.count, fmt::format("{} is {}", what, *n),
-          b.kind == BufferKind::Uniform
-              ? fmt::format("use at most {} elements ({} bytes), or an `in` buffer", most,
-                            kMaxUniformBytes)
-              : fmt::format("use {} to {} elements", b.kind == BufferKind::Shared ? 1 : 0, most));
+    if (n <= most && (n != 0 || b.kind != BufferKind::Shared)) {
+      s_.facts.buffers[id.index()].constant_count = static_cast<uint32_t>(n);
       return;
     }
-    s_.facts.buffers[id.index()].constant_count = static_cast<uint32_t>(*n);
+    s_.report(
+        Code::BadCount, at, fmt::format("{} is {}", what, n),
+        b.kind == BufferKind::Uniform
+            ? fmt::format("use at most {} elements ({} bytes), or an `in` buffer", most,
+                          kMaxUniformBytes)
+            : fmt::format("use {} to {} elements", b.kind == BufferKind::Shared ? 1 : 0, most));
+  }
+
+  void scalar(BufferId id) {
+    const Buffer& b = p_[id];
+    s_.facts.buffers[id.index()].constant_count = 1;
+    if (b.kind != BufferKind::Uniform)
+      s_.report(Code::BadScalar, id,
+                fmt::format("`{}` is `{}` without brackets", b.name, vyre::ir::name_of(b.kind)),
+                fmt::format("write `{}[]` for a buffer, or declare a scalar as `uniform`",
+                            vyre::ir::name_of(b.element)));
+    else if (b.count.valid() || !b.axes.empty())
+      s_.report(Code::BadScalar, id, fmt::format("the scalar `{}` has a count", b.name),
+                "remove the count");
+  }
+
+  void shape(BufferId id) {
+    const Buffer& b = p_[id];
+    const auto axes = p_.values(b.axes);
+    if (axes.size() > kMaxAxes || axes.size() < 2) {
+      s_.report(Code::BadShape, id, fmt::format("`{}` has {} axes", b.name, axes.size()),
+                fmt::format("use at most {} axes", kMaxAxes));
+      return;
+    }
+    uint64_t product = 1;
+    bool constant = true;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      const std::string what = fmt::format("axis {} of `{}`", k, b.name);
+      const auto n = length(b, axes[k], what);
+      constant = constant && n;
+      if (!n) continue;
+      if (*n > UINT32_MAX || (*n == 0 && b.kind == BufferKind::Shared)) {
+        s_.report(
+            Code::BadCount, axes[k], fmt::format("{} is {}", what, *n),
+            fmt::format("use {} to {} elements", b.kind == BufferKind::Shared ? 1 : 0, UINT32_MAX));
+        return;
+      }
+      if (__builtin_mul_overflow(product, *n, &product)) product = UINT64_MAX;
+    }
+    if (constant)
+      limit_count(id, axes[0], fmt::format("the element count of `{}`", b.name), product);
   }
 
   void align(BufferId id) {

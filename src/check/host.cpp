@@ -32,8 +32,9 @@ class HostExpressions {
     };
     for (size_t i = 0; i < p_.buffers.size(); ++i) {
       requires_up_to(i);
-      if (!p_.buffers[i].size.valid()) continue;
       known_ = i;  // its own length is not known yet
+      if (s_.facts.buffers[i].host_shape) shape(p_.buffers[i]);
+      if (!p_.buffers[i].size.valid()) continue;
       if (typer_.require_integer(p_.buffers[i].size, "the size in @count"))
         host(p_.buffers[i].size, "`@count`", true);
     }
@@ -42,6 +43,16 @@ class HostExpressions {
   }
 
  private:
+  // What stands in the brackets; its type is settled.
+  void shape(const Buffer& b) {
+    const auto length = [&](ExprId id) {
+      if (s_.facts.expr_types[id.index()])
+        host(id, fmt::format("the length of `{}`", b.name), true);
+    };
+    if (b.count.valid()) length(b.count);
+    for (const ExprId axis : p_.values(b.axes)) length(axis);
+  }
+
   void over() {
     const size_t axes = Program::axes(p_.over);
     for (size_t i = 0; i < axes; ++i)
@@ -69,6 +80,8 @@ class HostExpressions {
     match(
         e, [](const IntLiteral&) {}, [](const FloatLiteral&) {}, [](const BoolLiteral&) {},
         [](const ConstRef&) {}, [](const Poison&) {},
+        [&](const AxisIndex&) { reject(id, where, "an element"); },
+        [&](const AxisLen& x) { axis_length(id, x, where, in_order); },
         [&](const LocalRef& x) {
           reject(id, where, fmt::format("the local `{}`", p_[x.local].name));
         },
@@ -93,8 +106,10 @@ class HostExpressions {
 
   void length(ExprId id, const Len& e, std::string_view where, bool in_order) {
     const BufferId buffer = e.memory.buffer();
-    if (!buffer.valid() || !in_order) return;
-    if (p_[buffer].size.valid() && buffer.index() >= known_)
+    if (!buffer.valid() || !in_order || buffer.index() < known_) return;
+    const check::BufferFacts& facts = s_.facts.buffers[buffer.index()];
+    if (facts.host_shape && !facts.input_slot) return too_early(id, buffer, where);
+    if (p_[buffer].size.valid())
       s_.report(Code::CountUsedTooEarly, id,
                 fmt::format(
                     "the length of `{}` comes from a @count that is evaluated later than this {}",
@@ -102,6 +117,19 @@ class HostExpressions {
                 fmt::format("move it after the declaration of `{}`, or use what its @count uses",
                             p_[buffer].name))
           .notes.push_back(s_.note(buffer, fmt::format("`{}` is declared here", p_[buffer].name)));
+  }
+
+  void axis_length(ExprId id, const AxisLen& e, std::string_view where, bool in_order) {
+    const BufferId buffer = e.memory.buffer();
+    if (buffer.valid() && in_order && buffer.index() >= known_) too_early(id, buffer, where);
+  }
+
+  void too_early(ExprId id, BufferId buffer, std::string_view where) {
+    s_.report(Code::CountUsedTooEarly, id,
+              fmt::format("the length of `{}` is evaluated later than {}", p_[buffer].name, where),
+              fmt::format("move it after the declaration of `{}`, or use what its length uses",
+                          p_[buffer].name))
+        .notes.push_back(s_.note(buffer, fmt::format("`{}` is declared here", p_[buffer].name)));
   }
 
   void load(ExprId id, const Load& e, std::string_view where) {

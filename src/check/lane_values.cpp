@@ -119,7 +119,39 @@ std::optional<Form> LaneValues::value(ExprId id, Type type) {
       [](const Bitcast&) { return F(); }, [&](const IntrinsicCall& e) { return function(e); },
       [](const Atomic&) { return F(); }, [](const Subgroup&) { return F(); },
       [](const UniformLoad&) { return F(); }, [](const Call&) { return F(); },
-      [](const Poison&) { return F(); });
+      [](const Poison&) { return F(); }, [&](const AxisIndex& e) { return axis_index(e); },
+      [&](const AxisLen& e) -> F {
+        const BufferId b = resolve(e.memory);
+        return b.valid() ? F(Form::of(Wide{axis_length(b, e.axis)})) : F();
+      });
+}
+
+// A launch that was not resolved from its source has none.
+std::span<const uint64_t> LaneValues::axes_of(BufferId buffer) const {
+  return buffer.index() < launch_.axes.size()
+             ? std::span<const uint64_t>(launch_.axes[buffer.index()])
+             : std::span<const uint64_t>();
+}
+
+uint64_t LaneValues::axis_length(BufferId buffer, uint32_t axis) const {
+  const auto axes = axes_of(buffer);
+  return axes.empty() ? launch_.counts[buffer.index()] : axes[axis];
+}
+
+// Lanes with an index outside of its axis count for nothing from here on.
+std::optional<Form> LaneValues::axis_index(const AxisIndex& e) {
+  const BufferId b = resolve(e.memory);
+  if (!b.valid() || axes_of(b).size() != e.indices.count) return std::nullopt;
+  std::optional<Form> at = Form{};
+  for (uint32_t axis = 0; axis < e.indices.count && at; ++axis) {
+    const Wide length{axis_length(b, axis)};
+    const auto index = value(p_.values(e.indices)[axis]);
+    if (!index) return std::nullopt;
+    guards.push_back({*index, 0, length - 1});
+    at = scale(*at, length);
+    if (at) at = add(*at, *index);
+  }
+  return at;
 }
 
 std::optional<Form> LaneValues::builtin(const BuiltinRef& e) const {

@@ -49,6 +49,9 @@ class LaneValues {
   std::optional<cover::Form> uniform(const ir::Load& e, ir::Type type);
   std::optional<cover::Form> binary(const ir::Binary& e, ir::Type type);
   std::optional<cover::Form> cast(const ir::Cast& e);
+  std::optional<cover::Form> axis_index(const ir::AxisIndex& e);
+  [[nodiscard]] std::span<const uint64_t> axes_of(ir::BufferId buffer) const;
+  [[nodiscard]] uint64_t axis_length(ir::BufferId buffer, uint32_t axis) const;
   std::optional<cover::Form> function(const ir::IntrinsicCall& e);
   void assume(ir::ExprId condition, bool truth, int& budget);
   void compare(const ir::Binary& e, bool truth);

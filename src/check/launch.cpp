@@ -73,7 +73,9 @@ class Resolver {
              p_.require_list[next_require].buffers_before <= i;
            ++next_require)
         VYRE_TRY(require(next_require));
-      if (i == p_.buffers.size() || !p_.buffers[i].size.valid()) continue;
+      if (i == p_.buffers.size()) continue;
+      VYRE_TRY(set_shape(BufferId{static_cast<uint32_t>(i)}));
+      if (!p_.buffers[i].size.valid()) continue;
       const Buffer& buffer = p_.buffers[i];
       VYRE_TRY_ASSIGN(auto count, size_of(buffer.size, fmt::format("@count of `{}`", buffer.name),
                                           kMaxElements));
@@ -90,6 +92,7 @@ class Resolver {
 
   Done take_inputs() {
     launch_.counts.assign(p_.buffers.size(), 0);
+    launch_.axes.assign(p_.buffers.size(), {});
     size_t expected = 0;
     for (const BufferFacts& facts : c_.buffers) expected += facts.input_slot ? 1 : 0;
     if (request_.inputs.size() != expected)
@@ -154,6 +157,48 @@ class Resolver {
                                 bytes.size(), kMaxUniformBytes),
                     "declare it as `in`");
     launch_.counts[id.index()] = count;
+    return {};
+  }
+
+  // What stands in the brackets, unless it is one constant: the lengths of the axes, and the count
+  // or what the caller's count must be.
+  Done set_shape(BufferId id) {
+    const Buffer& buffer = p_[id];
+    const BufferFacts& facts = c_.buffers[id.index()];
+    if (buffer.axes.empty() && !facts.host_shape) return {};
+    std::vector<uint64_t> axes;
+    const std::span<const ExprId> lengths =
+        buffer.axes.empty() ? std::span(&buffer.count, 1) : p_.values(buffer.axes);
+    Wide product = 1;
+    std::string shape;
+    for (const ExprId length : lengths) {
+      in_shape_ = true;
+      const auto size = size_of(length, fmt::format("a length of `{}`", buffer.name), kMaxElements);
+      in_shape_ = false;
+      VYRE_TRY_ASSIGN(const auto elements, size);
+      axes.push_back(elements);
+      shape += fmt::format("{}{}", shape.empty() ? "" : " x ", elements);
+      product = std::min(product * static_cast<Wide>(elements), Wide{1} << 64);
+    }
+    // A product of 0 has no elements, however long the other axes are.
+    if (std::ranges::find(axes, 0U) != axes.end()) product = 0;
+    if (product > static_cast<Wide>(kMaxElements))
+      return std::unexpected(failure(
+          ErrorCode::LimitExceeded, p_.position_of(id),
+          fmt::format("`{}` of {} has more than {} elements", buffer.name, shape, kMaxElements),
+          "split the work over several dispatches"));
+    const auto count = static_cast<uint64_t>(product);
+    const uint64_t given = launch_.counts[id.index()];
+    if (facts.input_slot && given != count)
+      return std::unexpected(failure(
+          ErrorCode::InvalidArgument, p_.position_of(id),
+          axes.size() == 1 ? fmt::format("input `{}` expected {}, received {}", buffer.name,
+                                         plural(count, "element"), given)
+                           : fmt::format("input `{}` expected {} ({}), received {}", buffer.name,
+                                         plural(count, "element"), shape, given),
+          "give as many elements as the program declares"));
+    launch_.counts[id.index()] = count;
+    if (axes.size() > 1) launch_.axes[id.index()] = std::move(axes);
     return {};
   }
 
@@ -243,7 +288,7 @@ class Resolver {
     uint64_t any = 0;
     for (size_t i = 0; i < p_.buffers.size(); ++i) {
       const BufferKind kind = p_.buffers[i].kind;
-      if (kind == BufferKind::Shared) continue;
+      if (kind == BufferKind::Shared || kind == BufferKind::Scratch) continue;
       any = std::max(any, launch_.counts[i]);
       if (kind == BufferKind::Out || kind == BufferKind::WriteOnly || kind == BufferKind::InOut)
         written = std::max(written.value_or(0), launch_.counts[i]);
@@ -292,6 +337,12 @@ class Resolver {
         [&](const BuiltinRef&) { return other(); }, [&](const Atomic&) { return other(); },
         [&](const Subgroup&) { return other(); }, [&](const UniformLoad&) { return other(); },
         [&](const Call&) { return other(); }, [&](const Poison&) { return other(); },
+        [&](const AxisIndex&) { return other(); },
+        [&](const AxisLen& e) -> R {
+          const size_t buffer = e.memory.buffer().index();
+          const auto& axes = launch_.axes[buffer];
+          return Constant{type, axes.empty() ? launch_.counts[buffer] : axes[e.axis]};
+        },
         [&](const Len& e) -> R {
           return Constant{type, launch_.counts[e.memory.buffer().index()]};
         },
@@ -316,7 +367,15 @@ class Resolver {
     if (!index) return index;
     const BufferId buffer = e.memory.buffer();
     const Wide at = integer_value(index->type, index->bits);
-    if (at < 0 || at >= static_cast<Wide>(launch_.counts[buffer.index()])) return Constant{type, 0};
+    const bool there = at >= 0 && at < static_cast<Wide>(launch_.counts[buffer.index()]);
+    // Devices evaluate shapes, too, where an access out of bounds may be an error.
+    if (!there && in_shape_)
+      return std::unexpected(failure(
+          ErrorCode::InvalidArgument, p_.position_of(buffer),
+          fmt::format("a shape reads element {} of `{}`, which has {}", static_cast<int64_t>(at),
+                      p_[buffer].name, plural(launch_.counts[buffer.index()], "element")),
+          "give enough elements"));
+    if (!there) return Constant{type, 0};
     const Type element = p_[buffer].element;
     const std::span<const std::byte> bytes =
         request_.inputs[*c_.buffers[buffer.index()].input_slot];
@@ -390,6 +449,7 @@ class Resolver {
   const Program& p_;
   const LaunchRequest& request_;
   Launch launch_;
+  bool in_shape_ = false;
 };
 
 }  // namespace
@@ -421,7 +481,13 @@ std::vector<bool> read_by_host(const CheckedProgram& checked) {
     for_each_operand(p, p[id], [&](ExprId operand) { self(self, operand); });
   };
   for (size_t i = 0; i < Program::axes(p.over); ++i) visit(visit, p.over[i]);
-  for (const Buffer& buffer : p.buffers) visit(visit, buffer.size);
+  for (size_t i = 0; i < p.buffers.size(); ++i) {
+    const Buffer& buffer = p.buffers[i];
+    visit(visit, buffer.size);
+    if (!checked.buffers[i].host_shape) continue;
+    visit(visit, buffer.count);
+    for (const ExprId length : p.values(buffer.axes)) visit(visit, length);
+  }
   for (const Require& require : p.require_list) visit(visit, require.condition);
   return read;
 }

@@ -98,6 +98,7 @@ class Names {
       undo_.back().local = id;
     if (p_[id].count.valid()) expr(p_[id].count);
     for (const ExprId value : p_.values(p_[id].values)) expr(value);
+    for (ExprId length : p_.values(p_[id].axes)) expr(length);
   }
 
   void leave(size_t mark) {

@@ -69,6 +69,8 @@ void for_each_header_expr(const ir::Program& p, const Visit& visit) {
   for (const ir::Buffer& b : p.buffers)
     for (ir::ExprId id : {b.count, b.binding, b.align, b.size, b.range_first, b.range_last})
       if (id.valid()) visit(id);
+  for (const ir::Buffer& b : p.buffers)
+    for (ir::ExprId id : p.values(b.axes)) visit(id);
   for (const ir::Require& r : p.require_list) visit(r.condition);
 }
 

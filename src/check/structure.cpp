@@ -23,11 +23,16 @@ class Structure {
       if (!in(c.values, p_.expr_lists.size())) return false;
       if (c.values.empty() || (!c.table && c.values.count != 1)) fail("a constant without a value");
     }
+    for (const Buffer& b : p_.buffers)
+      if (!in(b.axes, p_.expr_lists.size())) return false;
     for_each_header_expr(p_, [&](ExprId id) { expr(id); });
     for (const Local& l : p_.locals) {
       if (l.count.valid()) expr(l.count);
-      if (!in(l.values, p_.expr_lists.size())) return false;
-      for (const ExprId value : p_.values(l.values)) expr(value);
+      for (const Range list : {l.values, l.axes}) {
+        if (!in(list, p_.expr_lists.size())) return false;
+        for (const ExprId value : p_.values(list)) expr(value);
+      }
+      if (l.rank == 0 || l.rank > kMaxAxes) fail("a buffer parameter without axes");
     }
     for (const Fn& f : p_.fns) {
       if (!in(f.params, p_.param_lists.size())) return false;
@@ -110,7 +115,12 @@ class Structure {
           for (const Arg& arg : p_.arguments(x.args))
             if (const Memory* m = std::get_if<Memory>(&arg)) memory(*m);
         },
-        [](const Poison&) {});
+        [](const Poison&) {},
+        [&](const AxisIndex& x) {
+          memory(x.memory);
+          in(x.indices, p_.expr_lists.size());
+        },
+        [&](const AxisLen& x) { memory(x.memory); });
     if (ok_) for_each_operand(p_, e, [&](ExprId child) { expr(child); });
     --depth_;
   }

@@ -144,7 +144,8 @@ bool Typer::literal_only(ExprId id) {
       [](const Cast&) { return false; }, [](const Bitcast&) { return false; },
       [](const Atomic&) { return false; }, [](const Subgroup&) { return false; },
       [](const UniformLoad&) { return false; }, [](const Call&) { return false; },
-      [](const Poison&) { return false; });
+      [](const Poison&) { return false; }, [](const AxisIndex&) { return false; },
+      [](const AxisLen&) { return false; });
   literal_only_[id.index()] = yes ? 2 : 1;
   return yes;
 }
@@ -206,7 +207,7 @@ Maybe Typer::infer_node(ExprId id, const Expr& node, Maybe expected) {
         return Type::U32;
       },
       [&](const Load& e) -> Maybe {
-        require_integer(e.index, "the index");
+        index(e.memory, e.index);
         return widened(element_type(p_, e.memory));
       },
       [&](const Unary& e) { return unary(id, e, expected); },
@@ -217,11 +218,68 @@ Maybe Typer::infer_node(ExprId id, const Expr& node, Maybe expected) {
       [&](const Atomic& e) { return atomic(id, e); },
       [&](const Subgroup& e) { return subgroup(id, e, expected); },
       [&](const UniformLoad& e) -> Maybe {
-        require_integer(e.index, "the index");
+        index(e.memory, e.index);
         return widened(element_type(p_, e.memory));
       },
       [&](const Call& e) { return call(id, e); },
-      [](const Poison&) -> Maybe { return std::nullopt; });
+      [](const Poison&) -> Maybe { return std::nullopt; },
+      [&](const AxisIndex& e) -> Maybe {
+        s_.report(Code::BadShape, id,
+                  fmt::format("an index of `{}` by axes stands outside of its brackets",
+                              name_of(p_, e.memory)),
+                  "use it as the index of an access");
+        return std::nullopt;
+      },
+      [&](const AxisLen& e) { return axis_len(id, e); });
+}
+
+void Typer::index(Memory memory, ExprId id) {
+  const auto* at = std::get_if<AxisIndex>(&p_[id]);
+  const BufferId buffer = memory.buffer();
+  if (buffer.valid() && p_[buffer].scalar) return scalar_index(buffer, id);
+  if (at == nullptr) {
+    require_integer(id, "the index");
+    return;
+  }
+  bool all = true;
+  for (const ExprId each : p_.values(at->indices)) all = require_integer(each, "the index") && all;
+  const uint32_t rank = rank_of(p_, memory);
+  if (at->memory != memory || at->indices.count != rank) {
+    s_.report(Code::BadShape, id,
+              fmt::format("`{}` has {} {}, but {} indices are given", name_of(p_, memory), rank,
+                          rank == 1 ? "axis" : "axes", at->indices.count),
+              rank == 1
+                  ? fmt::format("declare it with axes, `{} : {}[h, w]`", name_of(p_, memory),
+                                vyre::ir::name_of(element_type(p_, memory)))
+                  : "give one index for each axis, or one for the element in row-major order");
+    return;
+  }
+  if (all) s_.facts.expr_types[id.index()] = Type::U32;
+}
+
+// Only the index that the text form leaves out.
+void Typer::scalar_index(BufferId buffer, ExprId id) {
+  const auto* literal = std::get_if<IntLiteral>(&p_[id]);
+  if (literal != nullptr && literal->magnitude == 0 && !literal->negative && !literal->suffix) {
+    infer(id);
+    return;
+  }
+  s_.report(Code::BadScalar, id, fmt::format("the scalar `{}` has an index", p_[buffer].name),
+            fmt::format("write `{}`, or declare a buffer: `{} : {}[]`", p_[buffer].name,
+                        p_[buffer].name, vyre::ir::name_of(p_[buffer].element)));
+}
+
+Maybe Typer::axis_len(ExprId id, const AxisLen& e) {
+  const uint32_t rank = rank_of(p_, e.memory);
+  const BufferId buffer = e.memory.buffer();
+  if (e.memory.kind == Memory::Kind::Table) {
+    s_.report(Code::WrongKindOfName, id, fmt::format("`{}` is not a buffer", name_of(p_, e.memory)),
+              "use the element count that its declaration gives");
+  } else if (e.axis >= rank || (buffer.valid() && p_[buffer].scalar)) {
+    s_.report(Code::BadShape, id, fmt::format("`{}` has no axis {}", name_of(p_, e.memory), e.axis),
+              rank == 1 ? "use axis 0" : fmt::format("use an axis from 0 to {}", rank - 1));
+  }
+  return Type::U32;
 }
 
 Maybe Typer::literal(ExprId id, const Expr& e, Maybe suffix, bool whole, bool negative,
@@ -530,7 +588,7 @@ std::string_view atomics_of(Type type) {
 }  // namespace
 
 Maybe Typer::atomic(ExprId id, const Atomic& e) {
-  require_integer(e.index, "the index");
+  index(e.memory, e.index);
   const Type type = element_type(p_, e.memory);
   if (!has_atomic(type, e.op))
     s_.report(Code::AtomicNotAllowed, id,
@@ -646,6 +704,17 @@ Maybe Typer::call(ExprId id, const Call& e) {
                       fn.name, vyre::ir::name_of(param->type.value_or(Type::U32)),
                       name_of(p_, memory), vyre::ir::name_of(element_type(p_, memory))),
           "pass a buffer of the same element type");
+    } else if (const BufferId passed = memory.buffer(); passed.valid() && p_[passed].scalar) {
+      s_.report(Code::BadScalar, id,
+                fmt::format("the parameter `{}` of `{}` takes a buffer, and `{}` is a scalar",
+                            param->name, fn.name, p_[passed].name),
+                "take a value: declare the parameter without `buffer` and `[]`");
+    } else if (param->rank != 1 && rank_of(p_, memory) != param->rank) {
+      s_.report(
+          Code::BadShape, id,
+          fmt::format("the parameter `{}` of `{}` takes {} axes, but `{}` has {}", param->name,
+                      fn.name, param->rank, name_of(p_, memory), rank_of(p_, memory)),
+          "pass a buffer with as many axes");
     }
   }
   return fn.result;

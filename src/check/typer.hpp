@@ -27,6 +27,8 @@ class Typer {
   void require_bool(ir::ExprId id, std::string_view what);
   // An integer of any type: indices, shift amounts.
   Maybe require_integer(ir::ExprId id, std::string_view what);
+  // The index of an access: one integer, or one for each axis.
+  void index(ir::Memory memory, ir::ExprId id);
   // Types of `a op b` for an operand whose type is known (the target of op=).
   void check_op_assign(ir::ExprId at, ir::BinaryOp op, ir::Type target, ir::ExprId value,
                        const std::string& what);
@@ -45,6 +47,8 @@ class Typer {
   Maybe intrinsic(ir::ExprId id, const ir::IntrinsicCall& e, Maybe expected);
   Maybe atomic(ir::ExprId id, const ir::Atomic& e);
   Maybe subgroup(ir::ExprId id, const ir::Subgroup& e, Maybe expected);
+  void scalar_index(ir::BufferId buffer, ir::ExprId id);
+  Maybe axis_len(ir::ExprId id, const ir::AxisLen& e);
   Maybe call(ir::ExprId id, const ir::Call& e);
   bool operand_fits(ir::ExprId at, ir::BinaryOp op, ir::Type type);
   void zero_divisor(ir::BinaryOp op, ir::Type type, ir::ExprId right);

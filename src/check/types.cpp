@@ -77,34 +77,57 @@ class StatementTypes {
     const Local& local = p_[st.local];
     s_.facts.local_types[st.local.index()] = local.type;
     array_values(local);
-    if (!local.count.valid()) {
+    const auto axes = p_.values(local.axes);
+    if (!local.count.valid() && axes.empty()) {
       s_.report(Code::BadCount, st.local,
                 fmt::format("the private array `{}` has no element count", local.name),
                 fmt::format("write a count from 1 to {}", kMaxArrayElements));
       return;
     }
-    if (!typer_.require_integer(local.count, "the element count")) return;
-    const auto count = evaluate(p_, s_.facts, local.count);
+    if (axes.size() > kMaxAxes || axes.size() == 1) {
+      s_.report(Code::BadShape, st.local, fmt::format("`{}` has {} axes", local.name, axes.size()),
+                fmt::format("use at most {} axes", kMaxAxes));
+      return;
+    }
+    uint64_t count = 1;
+    for (const ExprId length : axes.empty() ? std::span(&local.count, 1) : axes) {
+      const auto elements = array_length(local, length);
+      if (!elements) return;
+      count *= *elements;
+      if (count <= kMaxArrayElements) continue;
+      s_.report(
+          Code::BadCount, length,
+          fmt::format("the private array `{}` would have {} elements", local.name, count),
+          fmt::format("use 1 to {} elements, or a shared or global buffer", kMaxArrayElements));
+      return;
+    }
+    s_.facts.array_counts[st.local.index()] = static_cast<uint32_t>(count);
+    if (local.values.count > count)
+      s_.report(Code::BadArrayValues, p_.values(local.values)[count],
+                fmt::format("the private array `{}` has {} element{} and {} values", local.name,
+                            count, count == 1 ? "" : "s", local.values.count),
+                fmt::format("leave out values, or declare {} elements", local.values.count));
+  }
+
+  std::optional<uint64_t> array_length(const Local& local, ExprId id) {
+    if (!typer_.require_integer(id, "the element count")) return std::nullopt;
+    const auto count = evaluate(p_, s_.facts, id);
     if (!count) {
-      s_.report(Code::NotConstant, local.count,
+      s_.report(Code::NotConstant, id,
                 fmt::format("the element count of `{}` is not constant", local.name),
                 "use literals and constants only");
     } else if (count->bits == 0 || count->bits > kMaxArrayElements) {
       s_.report(
-          Code::BadCount, local.count,
+          Code::BadCount, id,
           is_signed(count->type) ? fmt::format("the private array `{}` would have {} elements",
                                                local.name, as_signed(*count))
                                  : fmt::format("the private array `{}` would have {} elements",
                                                local.name, count->bits),
           fmt::format("use 1 to {} elements, or a shared or global buffer", kMaxArrayElements));
     } else {
-      s_.facts.array_counts[st.local.index()] = static_cast<uint32_t>(count->bits);
-      if (local.values.count > count->bits)
-        s_.report(Code::BadArrayValues, p_.values(local.values)[count->bits],
-                  fmt::format("the private array `{}` has {} element{} and {} values", local.name,
-                              count->bits, count->bits == 1 ? "" : "s", local.values.count),
-                  fmt::format("leave out values, or declare {} elements", local.values.count));
+      return count->bits;
     }
+    return std::nullopt;
   }
 
   void array_values(const Local& local) {
@@ -149,7 +172,7 @@ class StatementTypes {
   }
 
   void store(StmtId id, const Store& st) {
-    typer_.require_integer(st.index, "the index");
+    typer_.index(st.memory, st.index);
     if (st.memory.kind == Memory::Kind::Table)
       s_.report(Code::AssignToImmutable, id,
                 fmt::format("the table `{}` is constant", name_of(p_, st.memory)),

@@ -166,7 +166,10 @@ class Uniformity {
     const Origin here{id, {}};
     match(
         e, [](const IntLiteral&) {}, [](const FloatLiteral&) {}, [](const BoolLiteral&) {},
-        [](const ConstRef&) {}, [](const Len&) {}, [](const Poison&) {},
+        [](const ConstRef&) {}, [](const Len&) {}, [](const Poison&) {}, [](const AxisLen&) {},
+        [&](const AxisIndex& x) {
+          for (const ExprId index : p_.values(x.indices)) value(index, to);
+        },
         [&](const LocalRef& x) { edge(node_of(x.local), to, here); },
         [&](const BuiltinRef& x) { raise(to, level_over(uniform_over(x.builtin)), here); },
         [&](const Load& x) {

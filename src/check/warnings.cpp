@@ -72,6 +72,12 @@ class Uses {
     for_each_operand(p_, e, [&](ExprId child) { expr(child); });
   }
 
+  void array_length(const Local& array) {
+    if (array.count.valid()) expr(array.count);
+    for (const ExprId length : p_.values(array.axes)) expr(length);
+    for (const ExprId value : p_.values(array.values)) expr(value);
+  }
+
   void block(Block b) {
     for (StmtId id : p_.items(b)) {
       const Stmt& st = p_[id];
@@ -79,10 +85,7 @@ class Uses {
       for_each_local(st, [&](LocalId local, LocalAccess access) {
         if (access == LocalAccess::Declare) declared_.insert(local.value);
       });
-      if (const auto* array = std::get_if<DeclareArray>(&st)) {
-        expr(p_[array->local].count);
-        for (const ExprId value : p_.values(p_[array->local].values)) expr(value);
-      }
+      if (const auto* array = std::get_if<DeclareArray>(&st)) array_length(p_[array->local]);
       for_each_memory(p_, st, [&](const MemoryUse& use) {
         // A store alone does not make use of a private array.
         const LocalId local = use.memory.local();

@@ -13,6 +13,7 @@
 #include "cli/commands.hpp"
 #include "cli/input.hpp"
 #include "cli/write_file.hpp"
+#include "ir/properties.hpp"
 #include "vyre/base/version.hpp"
 #include "vyre/ir/binary.hpp"
 
@@ -59,6 +60,10 @@ Facts facts_of(const check::CheckedProgram& checked) {
         std::count_if(proofs.begin(), proofs.end(), [](int32_t proof) { return proof >= 0; }));
   };
   facts.proved = proved(checked.expr_proofs) + proved(checked.stmt_proofs);
+  // The read of a scalar is no access that could go wrong.
+  for (uint32_t i = 0; i < checked.expr_proofs.size(); ++i)
+    if (checked.expr_proofs[i] >= 0 && ir::reads_scalar(checked.program, checked.program.exprs[i]))
+      --facts.proved;
   return facts;
 }
 

@@ -53,6 +53,7 @@ class Sites {
   void expr(ExprId id) {
     const Expr& e = program_[id];
     for_each_operand(program_, e, [&](ExprId child) { expr(child); });
+    if (reads_scalar(program_, e)) return;
     for_each_memory(program_, e, [&](const MemoryUse& use) {
       if (use.index.valid()) list.push_back({id, use.memory, use.index, program_.loc(id)});
     });
@@ -184,6 +185,40 @@ std::vector<Requirement> candidates(const check::CheckedProgram& checked,
 
 }  // namespace
 
+namespace {
+
+std::string index_text(const Program& program, ExprId index) {
+  const auto* at = std::get_if<AxisIndex>(&program[index]);
+  if (at == nullptr) return text::print_expr(program, index);
+  std::string text;
+  for (const ExprId each : program.values(at->indices))
+    text += (text.empty() ? "" : ", ") + text::print_expr(program, each);
+  return text;
+}
+
+// Why an access by axes has no proof: the axes that have none, with their lengths as declared.
+std::string unproved_axes(const check::CheckedProgram& checked, const Site& site) {
+  const Program& program = checked.program;
+  const auto& at = std::get<AxisIndex>(program[site.index]);
+  const Range declared = site.memory.buffer().valid()  ? program[site.memory.buffer()].axes
+                         : site.memory.local().valid() ? program[site.memory.local()].axes
+                                                       : Range{};
+  std::string text;
+  for (uint32_t axis = 0; axis < at.indices.count; ++axis) {
+    if ((checked.axis_proofs[site.index.index()] >> axis & 1) != 0) continue;
+    text += fmt::format(
+        "{}`{}` by axis {} of `{}`{}", text.empty() ? "no condition that holds here bounds " : ", ",
+        text::print_expr(program, program.values(at.indices)[axis]), axis,
+        name_of_memory(program, site.memory),
+        declared.empty()
+            ? ""
+            : fmt::format(" ({})", text::print_expr(program, program.values(declared)[axis])));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::vector<AccessBounds> bounds_of(const check::CheckedProgram& checked) {
   const Program& program = checked.program;
   const std::vector<Site> sites = sorted(program, Sites(program).list);
@@ -193,12 +228,14 @@ std::vector<AccessBounds> bounds_of(const check::CheckedProgram& checked) {
   ReadMemory read(program);
   for (const Site& site : sites) {
     const std::string memory = name_of_memory(program, site.memory);
-    const std::string index = text::print_expr(program, site.index);
+    const std::string index = index_text(program, site.index);
     AccessBounds access{.at = program.position(site.loc),
                         .access = fmt::format("{}[{}]", memory, index)};
     if (const check::BoundsProof* proof = proof_of(checked, site)) {
       access.proved = true;
       access.reason = proof->reason;
+    } else if (std::holds_alternative<AxisIndex>(program[site.index])) {
+      access.reason = unproved_axes(checked, site);
     } else {
       const auto source = read.find(site.index);
       access.reason =

@@ -15,6 +15,7 @@
 #include "cli/input.hpp"
 #include "cli/nearest.hpp"
 #include "cli/values.hpp"
+#include "vyre/text/text.hpp"
 
 namespace vyre::cli {
 
@@ -61,7 +62,12 @@ bool takes_input(const check::BufferFacts& facts) {
 }
 
 std::string declared_as(const Program& p, BufferId id) {
-  return fmt::format("`{} {} : {}[]`", name_of(p[id].kind), p[id].name, name_of(p[id].element));
+  const Buffer& b = p[id];
+  std::string shape;
+  for (const ExprId length : p.values(b.axes))
+    shape += (shape.empty() ? "" : ", ") + text::print_expr(p, length);
+  return fmt::format("`{} {} : {}{}`", name_of(b.kind), b.name, name_of(b.element),
+                     b.scalar ? "" : "[" + shape + "]");
 }
 
 // The buffer that a name on the command line means.
@@ -124,13 +130,17 @@ std::optional<Failure> read_inputs(const DispatchOptions& options, Inputs inputs
           kExitInvalidArgument,
           fmt::format("input `{}` is missing: the program declares {}", buffer.name,
                       declared_as(p, BufferId{i})),
-          fmt::format("give it: --in {}=FILE.npy, or for example --in {}={}", buffer.name,
-                      buffer.name,
-                      facts.constant_count ? fmt::format("zeros({})", *facts.constant_count)
-                                           : "zeros(1024)")};
-    auto bytes =
-        read_value({.name = buffer.name, .element = buffer.element, .count = facts.constant_count},
-                   *values[i], context);
+          buffer.scalar
+              ? fmt::format("give it, for example --in {}=5", buffer.name)
+              : fmt::format("give it: --in {}=FILE.npy, or for example --in {}={}", buffer.name,
+                            buffer.name,
+                            facts.constant_count ? fmt::format("zeros({})", *facts.constant_count)
+                                                 : "zeros(1024)")};
+    auto bytes = read_value({.name = buffer.name,
+                             .element = buffer.element,
+                             .count = facts.constant_count,
+                             .scalar = buffer.scalar},
+                            *values[i], context);
     if (!bytes) return bytes.error();
     prepared.inputs[*facts.input_slot] = std::move(*bytes);
   }

@@ -72,6 +72,7 @@ Json json_of(const PlanView::Buffer& b) {
   json["kind"] = b.kind;
   json["type"] = b.element;
   json["count"] = or_null(b.count);
+  if (!b.axes.empty()) json["axes"] = b.axes;
   json["access"] = b.access;
   json["input"] = or_null(b.input_slot);
   json["output"] = or_null(b.output_slot);

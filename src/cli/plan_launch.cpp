@@ -15,6 +15,8 @@ namespace {
 
 using Needs = std::vector<std::set<uint32_t>>;  // by BufferId: missing inputs, in source order
 
+std::set<uint32_t> needs_of_shape(const Prepared& prepared, const Needs& counts, BufferId id);
+
 // Missing inputs that a host expression reads: through the length of a buffer or an element.
 std::set<uint32_t> needs_of(const Prepared& prepared, const Needs& counts, ExprId id) {
   const Program& p = prepared.checked.program;
@@ -25,11 +27,23 @@ std::set<uint32_t> needs_of(const Prepared& prepared, const Needs& counts, ExprI
   };
   if (const auto* len = std::get_if<Len>(&p[id]); len != nullptr && len->memory.buffer().valid())
     unite(counts[len->memory.buffer().index()]);
+  if (const auto* len = std::get_if<AxisLen>(&p[id]);
+      len != nullptr && len->memory.buffer().valid())
+    unite(needs_of_shape(prepared, counts, len->memory.buffer()));
   if (const auto* load = std::get_if<Load>(&p[id]);
       load != nullptr && load->memory.buffer().valid() &&
       std::ranges::find(prepared.missing, load->memory.buffer()) != prepared.missing.end())
     needs.insert(load->memory.buffer().value);
   for_each_operand(p, p[id], [&](ExprId e) { unite(needs_of(prepared, counts, e)); });
+  return needs;
+}
+
+// What is missing to know the lengths in the brackets.
+std::set<uint32_t> needs_of_shape(const Prepared& prepared, const Needs& counts, BufferId id) {
+  const Program& p = prepared.checked.program;
+  if (!prepared.checked.buffers[id.index()].host_shape) return {};
+  std::set<uint32_t> needs = needs_of(prepared, counts, p[id].count);
+  for (const ExprId length : p.values(p[id].axes)) needs.merge(needs_of(prepared, counts, length));
   return needs;
 }
 
@@ -40,6 +54,8 @@ Needs needs_of_counts(const Prepared& prepared) {
     if (prepared.checked.buffers[i].constant_count) continue;
     const bool missing = std::ranges::find(prepared.missing, BufferId{i}) != prepared.missing.end();
     if (missing) counts[i].insert(i);
+    if (!prepared.checked.buffers[i].input_slot)
+      counts[i].merge(needs_of_shape(prepared, counts, BufferId{i}));
     // @count refers to buffers before this one.
     if (p.buffers[i].size.valid()) counts[i].merge(needs_of(prepared, counts, p.buffers[i].size));
   }
@@ -53,7 +69,7 @@ std::set<uint32_t> needs_of_largest(const Program& p, const Needs& counts) {
   bool writes = false;
   for (uint32_t i = 0; i < p.buffers.size(); ++i) {
     const BufferKind kind = p.buffers[i].kind;
-    if (kind == BufferKind::Shared) continue;
+    if (kind == BufferKind::Shared || kind == BufferKind::Scratch) continue;
     all.insert(counts[i].begin(), counts[i].end());
     if (kind != BufferKind::Out && kind != BufferKind::WriteOnly && kind != BufferKind::InOut)
       continue;
@@ -76,8 +92,13 @@ check::CheckedProgram without_unknown(const Prepared& prepared, const Needs& cou
                                       std::vector<std::span<const std::byte>>& inputs) {
   check::CheckedProgram checked = prepared.checked;
   Program& p = checked.program;
-  for (uint32_t i = 0; i < p.buffers.size(); ++i)
+  for (uint32_t i = 0; i < p.buffers.size(); ++i) {
     if (!counts[i].empty()) p.buffers[i].size = {};
+    // A missing buffer has no elements to compare its shape with.
+    if (counts[i].empty() && needs_of_shape(prepared, counts, BufferId{i}).empty()) continue;
+    p.buffers[i].axes = {};
+    checked.buffers[i].host_shape = false;
+  }
   for (const Require& require : p.require_list)
     if (!needs_of(prepared, counts, require.condition).empty())
       p.exprs[require.condition.index()] = BoolLiteral{true};

@@ -92,8 +92,9 @@ class TextWriter {
     Table table(
         {"name", "kind", "element", "count", "access", "input", "output", "binding", "begins"});
     for (const PlanView::Buffer& b : v_.buffers)
-      table.add({b.name, b.kind, b.element, or_dash(b.count, "?"), b.access, or_dash(b.input_slot),
-                 or_dash(b.output_slot), or_dash(b.binding), or_dash(b.begins, "?")});
+      table.add({b.name, b.kind, b.element, PlanView::count_text(b), b.access,
+                 or_dash(b.input_slot), or_dash(b.output_slot), or_dash(b.binding),
+                 or_dash(b.begins, "?")});
     out_ += table.text("  ");
   }
 

@@ -144,7 +144,10 @@ class Viewer {
       row.access = "workgroup";
       for (const plan::Binding& b : bindings.bindings)
         if (b.buffer_index == BufferId{i}) row.access = access_text(b.access);
-      if (input_.known.count_known(BufferId{i})) row.count = input_.known.launch.counts[i];
+      if (input_.known.count_known(BufferId{i})) {
+        row.count = input_.known.launch.counts[i];
+        row.axes = input_.known.launch.axes[i];
+      }
       row.input_slot = facts.input_slot;
       row.output_slot = facts.output_slot;
       row.binding = facts.binding;
@@ -415,6 +418,13 @@ std::vector<CardLine> card_lines(const PlanView::Segment& segment) {
     lines.push_back({fmt::format("shared {} {}", s.name, shared_text(s))});
   lines.push_back({"ends with " + segment.end});
   return lines;
+}
+
+std::string PlanView::count_text(const Buffer& b) {
+  if (!b.count) return "?";
+  std::string text = std::to_string(*b.count);
+  if (!b.axes.empty()) text += fmt::format(" = {}", fmt::join(b.axes, " x "));
+  return text;
 }
 
 }  // namespace vyre::cli

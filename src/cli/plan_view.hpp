@@ -28,10 +28,13 @@ struct PlanView {
     std::string name, kind, element;
     std::string access;             // "read", "write", "read write"; "workgroup" for shared memory
     std::optional<uint64_t> count;  // elements, if known
+    std::vector<uint64_t> axes;     // their lengths, if there are several and they are known
     std::optional<uint32_t> input_slot, output_slot, binding;
     // "given", "zeros", "overwritten"; none: the launch is not known
     std::optional<std::string> begins;
   };
+  // "12", "12 = 3 x 4"; "?" if it is not known.
+  static std::string count_text(const Buffer& b);
   struct LiveAcross {
     std::string name, type, level, where, why;
     plan::LiveAcross::How how = plan::LiveAcross::How::Saved;

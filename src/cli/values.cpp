@@ -55,7 +55,9 @@ std::string_view without_blanks_before(std::string_view text) {
 
 std::unexpected<Failure> no_such_form(const ValueSpec& spec, std::string_view text) {
   std::string fix = fmt::format("give {}", kInputForms);
-  if (parse_element(spec.element, text)) fix = fmt::format("write [{}] for one element", text);
+  if (spec.scalar) fix = fmt::format("give a number: {}=5", spec.name);
+  if (!spec.scalar && parse_element(spec.element, text))
+    fix = fmt::format("write [{}] for one element", text);
   if (text == "-") fix = "write @- for stdin";
   return bad_value(fmt::format("{} is no value for buffer `{}`", quoted_value(text), spec.name),
                    std::move(fix));
@@ -102,6 +104,8 @@ ValueResult read_some(const ValueSpec& spec, std::string_view text, const ValueC
   if (const auto kind = file_kind(text)) return read_file(spec, std::string(text), *kind, context);
   if (without_blanks_before(text).starts_with('[')) return from_literal(spec, text);
   if (is_generated(text)) return from_generator(spec, text, context);
+  if (spec.scalar && parse_element(spec.element, text))
+    return from_literal(spec, fmt::format("[{}]", text));
   return no_such_form(spec, text);
 }
 

@@ -27,6 +27,7 @@ struct ValueSpec {
   std::string name;
   ir::Type element = ir::Type::U32;
   std::optional<uint64_t> count;  // elements, if the program fixes them
+  bool scalar = false;            // one element, which may be written without brackets
 };
 
 struct ValueContext {

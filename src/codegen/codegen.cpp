@@ -42,6 +42,7 @@ bool is_written(ir::BufferKind kind) {
     case ir::BufferKind::Out:
     case ir::BufferKind::WriteOnly:
     case ir::BufferKind::Persistent:
+    case ir::BufferKind::Scratch:
     case ir::BufferKind::Shared: return true;
     case ir::BufferKind::In:
     case ir::BufferKind::Uniform: return false;

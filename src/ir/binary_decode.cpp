@@ -119,7 +119,7 @@ void Decoder::declarations() {
     take_node();
     Buffer buffer;
     buffer.name = name_in(in_, "the name of a buffer");
-    buffer.kind = in_.tag<BufferKind>(kBufferKindCount, "a kind of buffer");
+    buffer.kind = buffer_kind();
     buffer.element = type_in(in_, "an element type");
     p_.add(std::move(buffer));
   }
@@ -133,6 +133,25 @@ void Decoder::declarations() {
   }
 }
 
+BufferKind Decoder::buffer_kind() {
+  const size_t start = in_.offset();
+  const uint8_t byte = in_.u8("a kind of buffer");
+  const auto kind = static_cast<uint8_t>(byte & ~kHasMoreParts);
+  if (kind >= kBufferKindCount) in_.unknown_tag(start, byte, "a kind of buffer");
+  if ((byte & kHasMoreParts) != 0 || kind == static_cast<uint8_t>(BufferKind::Scratch)) needs(2);
+  more_parts_.push_back((byte & kHasMoreParts) != 0);
+  return kind < kBufferKindCount ? static_cast<BufferKind>(kind) : BufferKind::In;
+}
+
+Range Decoder::shape() {
+  const size_t start = in_.offset();
+  const uint8_t count = in_.u8("the number of axes");
+  if (in_.ok() && (count < 2 || count > kMaxAxes))
+    in_.malformed(start, fmt::format("expected 2 to {} axes, found {}", kMaxAxes, count));
+  if (!in_.ok()) return {};
+  return p_.add_values(exprs(count));
+}
+
 void Decoder::header() {
   p_.workgroup = axes(1, "the number of workgroup axes");
   p_.over = axes(0, "the number of axes of `over`");
@@ -142,9 +161,9 @@ void Decoder::header() {
         constant.table ? at_least_one(in_, "the number of values of a table") : 1;
     constant.values = p_.add_values(exprs(count));
   }
-  for (Buffer& buffer : p_.buffers) {
+  for (size_t i = 0; i < p_.buffers.size(); ++i) {
     if (!in_.ok()) return;
-    buffer_parts(buffer);
+    buffer_parts(p_.buffers[i], more_parts_[i]);
   }
   const uint32_t requires_count = node_count("the number of requirements");
   p_.require_list.reserve(requires_count);
@@ -178,8 +197,16 @@ std::vector<ExprId> Decoder::exprs(uint32_t count) {
   return ids;
 }
 
-void Decoder::buffer_parts(Buffer& b) {
+void Decoder::buffer_parts(Buffer& b, bool has_more) {
   const uint8_t parts = in_.u8("the parts of a buffer");
+  const size_t start = in_.offset();
+  const uint8_t more = has_more ? in_.u8("more parts of a buffer") : uint8_t{0};
+  if (has_more && in_.ok() && (more == 0 || (more & ~kMoreParts) != 0))
+    in_.unknown_tag(start, more, "more parts of a buffer");
+  b.scalar = (more & kIsScalar) != 0;
+  if (in_.ok() && (parts & kHasCount) != 0 && more != 0)
+    in_.malformed(start, "a scalar or a buffer with axes has a count");
+  if ((more & kHasAxes) != 0) b.axes = shape();
   if ((parts & kHasCount) != 0) b.count = expr();
   if ((parts & kHasBinding) != 0) b.binding = expr();
   if ((parts & kHasAlign) != 0) b.align = expr();
@@ -213,14 +240,22 @@ void Decoder::functions() {
 LocalId Decoder::param() {
   const size_t start = in_.offset();
   const uint8_t code = in_.u8("a kind of parameter");
+  const bool shaped = code == static_cast<uint8_t>(ParamCode::Shaped);
   if (code != static_cast<uint8_t>(ParamCode::Value) &&
-      code != static_cast<uint8_t>(ParamCode::Buffer))
+      code != static_cast<uint8_t>(ParamCode::Buffer) && !shaped)
     in_.unknown_tag(start, code, "a kind of parameter");
+  if (shaped) needs(2);
   Local local;
   local.kind = code == static_cast<uint8_t>(ParamCode::Value) ? Local::Kind::Param
                                                               : Local::Kind::BufferParam;
   local.name = name_in(in_, "the name of a parameter");
   local.type = type_in(in_);
+  if (shaped) {
+    const size_t at = in_.offset();
+    local.rank = in_.u8("the number of axes");
+    if (in_.ok() && (local.rank < 2 || local.rank > kMaxAxes))
+      in_.malformed(at, fmt::format("expected 2 to {} axes, found {}", kMaxAxes, local.rank));
+  }
   return declare(std::move(local));
 }
 

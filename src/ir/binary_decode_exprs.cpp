@@ -149,6 +149,8 @@ Expr Decoder::expr_node() {
     }
     case ExprCode::UniformLoad: return uniform_load();
     case ExprCode::Call: return call();
+    case ExprCode::AxisIndex: return axis_index();
+    case ExprCode::AxisLen: return axis_len();
   }
   in_.unknown_tag(start, code, "an expression");
   return Poison{};
@@ -224,6 +226,23 @@ Expr Decoder::call() {
   for (Arg& arg : args)
     if (ExprId* value = std::get_if<ExprId>(&arg)) *value = expr();
   return Call{fn, p_.add_args(args)};
+}
+
+Expr Decoder::axis_index() {
+  needs(2);
+  const Memory m = memory();
+  const size_t start = in_.offset();
+  const uint8_t count = in_.u8("the number of indices");
+  if (in_.ok() && (count < 2 || count > kMaxAxes))
+    in_.malformed(start, fmt::format("expected 2 to {} indices, found {}", kMaxAxes, count));
+  if (!in_.ok()) return Poison{};
+  return AxisIndex{m, p_.add_values(exprs(count))};
+}
+
+Expr Decoder::axis_len() {
+  needs(2);
+  const Memory m = memory();
+  return AxisLen{m, in_.tag<uint8_t>(kMaxAxes, "an axis")};
 }
 
 }  // namespace vyre::ir::binary

@@ -61,8 +61,8 @@ Stmt Decoder::stmt_node(uint32_t depth) {
   switch (static_cast<StmtCode>(code)) {
     case StmtCode::Let: return let(Local::Kind::Let);
     case StmtCode::Var: return let(Local::Kind::Var);
-    case StmtCode::DeclareArray: return declare_array(false);
-    case StmtCode::DeclareArrayWith: return declare_array(true);
+    case StmtCode::DeclareArray: return declare_array(code);
+    case StmtCode::DeclareArrayWith: return declare_array(code);
     case StmtCode::Assign: {
       const LocalId target = local();
       if (in_.ok() && is_memory(p_[target].kind))
@@ -119,6 +119,7 @@ Stmt Decoder::stmt_node(uint32_t depth) {
       printed(assertion.format, assertion.args);
       return assertion;
     }
+    case StmtCode::DeclareShaped: return declare_array(code);
   }
   in_.unknown_tag(start, code, "a statement");
   return Break{};
@@ -133,18 +134,25 @@ Stmt Decoder::let(Local::Kind kind) {
   return Let{declare(std::move(local)), value};
 }
 
-Stmt Decoder::declare_array(bool with_values) {
+Stmt Decoder::declare_array(uint8_t code) {
+  const bool shaped = code == static_cast<uint8_t>(StmtCode::DeclareShaped);
+  const bool with_values = code != static_cast<uint8_t>(StmtCode::DeclareArray);
+  if (with_values) needs(2);
   Local local;
   local.kind = Local::Kind::Array;
   local.name = name_in(in_, "the name of an array");
   local.type = type_in(in_);
-  local.count = expr();
+  if (shaped)
+    local.axes = shape();
+  else
+    local.count = expr();
   if (with_values) {
-    needs(2);
-    const uint32_t count = at_least_one(in_, "the number of values of an array");
+    constexpr std::string_view what = "the number of values of an array";
+    // Of an array with axes there may be none.
+    const uint32_t count = shaped ? in_.count(what) : at_least_one(in_, what);
     std::vector<ExprId> values;
     for (uint32_t i = 0; i < count && in_.ok(); ++i) values.push_back(expr());
-    local.values = p_.add_values(values);
+    if (!values.empty()) local.values = p_.add_values(values);
   }
   return DeclareArray{declare(std::move(local))};
 }

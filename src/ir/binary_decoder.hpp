@@ -72,7 +72,9 @@ class Decoder {
   void header();
   std::array<ExprId, 3> axes(uint8_t least, std::string_view what);
   std::vector<ExprId> exprs(uint32_t count);
-  void buffer_parts(Buffer& b);
+  void buffer_parts(Buffer& b, bool has_more);
+  BufferKind buffer_kind();
+  Range shape();
   void functions();
   LocalId param();
   void body();
@@ -100,6 +102,8 @@ class Decoder {
   Expr atomic();
   Expr uniform_load();
   Expr call();
+  Expr axis_index();
+  Expr axis_len();
 
   // ---- statements ----
 
@@ -107,7 +111,8 @@ class Decoder {
   Block block(uint32_t depth);
   Stmt stmt_node(uint32_t depth);
   Stmt let(Local::Kind kind);
-  Stmt declare_array(bool with_values);
+  // By its code: a count or axes, with or without values.
+  Stmt declare_array(uint8_t code);
   Stmt store();
   Stmt eval();
   Stmt for_loop(uint32_t depth);
@@ -130,6 +135,7 @@ class Decoder {
   uint32_t version_ = kFirstVersion;  // as the bytes say
   uint32_t needed_ = kFirstVersion;   // by what was read
   std::vector<Declared> locals_;      // of the function or main body at hand, by number
+  std::vector<bool> more_parts_;      // by BufferId: a second byte of parts follows the first
   uint32_t expr_depth_ = 0;
   size_t nodes_ = 0;
   uint32_t statements_ = 0;

@@ -104,7 +104,10 @@ class Encoder {
     varint(program_.buffers.size());
     for (const Buffer& buffer : program_.buffers) {
       string(buffer.name);
-      tag(buffer.kind);
+      if (buffer.kind == BufferKind::Scratch) needs(2);
+      const bool more = more_parts(buffer) != 0;
+      if (more) needs(2);
+      u8(static_cast<uint8_t>(static_cast<uint8_t>(buffer.kind) | (more ? kHasMoreParts : 0)));
       tag(buffer.element);
     }
     varint(program_.fns.size());
@@ -135,6 +138,10 @@ class Encoder {
     for (size_t i = 0; i < count; ++i) expr(ids[i]);
   }
 
+  static uint8_t more_parts(const Buffer& b) {
+    return static_cast<uint8_t>((b.scalar ? kIsScalar : 0) | (b.axes.empty() ? 0 : kHasAxes));
+  }
+
   void buffer_parts(const Buffer& b) {
     const bool has_range = b.range_first.valid();
     VYRE_CHECK(has_range == b.range_last.valid());
@@ -144,10 +151,19 @@ class Encoder {
                       (b.locality != Locality::None ? kHasLocality : 0) |
                       (b.coalesce_axis ? kHasCoalesce : 0);
     u8(static_cast<uint8_t>(parts));
+    if (more_parts(b) != 0) u8(more_parts(b));
+    shape(b.axes);
     for (const ExprId id : {b.count, b.binding, b.align, b.size, b.range_first, b.range_last})
       if (id.valid()) expr(id);
     if (b.locality != Locality::None) tag(b.locality);
     if (b.coalesce_axis) u8(*b.coalesce_axis);
+  }
+
+  // Nothing without axes.
+  void shape(Range range) {
+    if (range.empty()) return;
+    u8(static_cast<uint8_t>(range.count));
+    for (const ExprId length : program_.values(range)) expr(length);
   }
 
   void function(const Fn& fn) {
@@ -158,9 +174,14 @@ class Encoder {
       const Local& param = program_[id];
       VYRE_CHECK(param.kind == Local::Kind::Param || param.kind == Local::Kind::BufferParam);
       VYRE_CHECK(param.type.has_value());
-      tag(param.kind == Local::Kind::Param ? ParamCode::Value : ParamCode::Buffer);
+      const bool shaped = param.rank > 1;
+      if (shaped) needs(2);
+      tag(param.kind == Local::Kind::Param ? ParamCode::Value
+          : shaped                         ? ParamCode::Shaped
+                                           : ParamCode::Buffer);
       string(param.name);
       tag(*param.type);
+      if (shaped) u8(param.rank);
       declare(id);
     }
     optional_tag(fn.result);
@@ -281,7 +302,20 @@ class Encoder {
           memory(e.memory);
         },
         [&](const Call& e) { call_fields(e); },
-        [&](const Poison&) { VYRE_CHECK(!"a program with Poison has no binary form"); });
+        [&](const Poison&) { VYRE_CHECK(!"a program with Poison has no binary form"); },
+        [&](const AxisIndex& e) {
+          needs(2);
+          tag(ExprCode::AxisIndex);
+          memory(e.memory);
+          // Only plans have lengths, and nothing decodes those.
+          u8(static_cast<uint8_t>(e.indices.count | (e.lengths.empty() ? 0U : 0x80U)));
+        },
+        [&](const AxisLen& e) {
+          needs(2);
+          tag(ExprCode::AxisLen);
+          memory(e.memory);
+          u8(e.axis);
+        });
   }
 
   void call_fields(const Call& e) {
@@ -329,11 +363,18 @@ class Encoder {
         [&](const DeclareArray& s) {
           const Local& array = program_[s.local];
           VYRE_CHECK(array.kind == Local::Kind::Array && array.type);
-          tag(array.values.empty() ? StmtCode::DeclareArray : StmtCode::DeclareArrayWith);
+          const bool shaped = !array.axes.empty();
+          if (shaped) needs(2);
+          tag(shaped                 ? StmtCode::DeclareShaped
+              : array.values.empty() ? StmtCode::DeclareArray
+                                     : StmtCode::DeclareArrayWith);
           string(array.name);
           tag(*array.type);
-          expr(array.count);
-          if (!array.values.empty()) array_values(array.values);
+          if (shaped)
+            shape(array.axes);
+          else
+            expr(array.count);
+          if (shaped || !array.values.empty()) array_values(array.values);
           declare(s.local);
         },
         [&](const Assign& s) {

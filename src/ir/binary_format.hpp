@@ -40,6 +40,8 @@ enum class ExprCode : uint8_t {
   Subgroup = 15,
   UniformLoad = 16,
   Call = 17,
+  AxisIndex = 18,  // version 2
+  AxisLen = 19,    // version 2
 };
 
 enum class StmtCode : uint8_t {
@@ -68,9 +70,10 @@ enum class StmtCode : uint8_t {
   Print = 23,             // version 2
   Assert = 24,            // version 2
   DeclareArrayWith = 25,  // version 2: a private array and its first values
+  DeclareShaped = 26,     // version 2: a private array with axes
 };
 
-enum class ParamCode : uint8_t { Value = 1, Buffer = 2 };
+enum class ParamCode : uint8_t { Value = 1, Buffer = 2, Shaped = 3 };  // Shaped: version 2
 enum class ArgCode : uint8_t { Value = 1, Memory = 2 };
 
 // Which optional parts of a buffer declaration follow.
@@ -84,6 +87,12 @@ enum BufferPart : uint8_t {
   kHasLocality = 64,
   kHasCoalesce = 128,
 };
+
+// Version 2: this bit of the kind in the declarations says that a second byte of parts follows the
+// first.
+inline constexpr uint8_t kHasMoreParts = 0x40;
+enum MoreBufferPart : uint8_t { kIsScalar = 1, kHasAxes = 2 };
+inline constexpr uint8_t kMoreParts = kIsScalar | kHasAxes;
 
 enum ForPart : uint8_t { kHasStep = 1, kIsUnrolled = 2, kIsReversed = 4 /* version 2 */ };
 inline constexpr uint8_t kForParts = kHasStep | kIsUnrolled | kIsReversed;

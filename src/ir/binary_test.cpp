@@ -154,7 +154,7 @@ TEST(Binary, NumbersOfEnumeratorsStay) {
   EXPECT_EQ(names(6, [](int i) { return name_of(static_cast<ReduceOp>(i)); }),
             "add min max and or xor ");
   EXPECT_EQ(names(kBufferKindCount, [](int i) { return name_of(static_cast<BufferKind>(i)); }),
-            "in uniform inout out writeonly shared persistent ");
+            "in uniform inout out writeonly shared persistent scratch ");
   EXPECT_EQ(names(4, [](int i) { return name_of(static_cast<Locality>(i)); }),
             " streaming temporal random ");
 }

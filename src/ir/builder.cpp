@@ -55,7 +55,7 @@ void Core::attribute(ir::Buffer& buffer, const Attribute& attribute, uint32_t& s
   }
   const auto value = [&](const Operand& operand) { return use_in_declaration(operand, name); };
   switch (attribute.kind) {
-    case Attribute::Kind::Elements: buffer.count = value(attribute.first); break;
+    case Attribute::Kind::Elements: elements(buffer, attribute); break;
     case Attribute::Kind::Binding: buffer.binding = value(attribute.first); break;
     case Attribute::Kind::Align: buffer.align = value(attribute.first); break;
     case Attribute::Kind::Count: buffer.size = value(attribute.first); break;
@@ -76,6 +76,17 @@ void Core::attribute(ir::Buffer& buffer, const Attribute& attribute, uint32_t& s
       break;
     }
   }
+}
+
+void Core::elements(ir::Buffer& buffer, const Attribute& attribute) {
+  const std::string_view what = "the number of elements";
+  if (attribute.axes.empty()) {
+    buffer.count = use_in_declaration(attribute.first, what);
+    return;
+  }
+  std::vector<ir::ExprId> lengths;
+  for (const Operand& axis : attribute.axes) lengths.push_back(use_in_declaration(axis, what));
+  buffer.axes = program_.add_values(lengths);
 }
 
 MemoryRef Core::buffer(ir::BufferKind kind, const Name& name, ir::Type element,
@@ -103,6 +114,7 @@ ir::FnId Core::function(const Name& name, const std::vector<ParamSpec>& params,
   for (const ParamSpec& spec : params) {
     const auto kind = spec.buffer ? ir::Local::Kind::BufferParam : ir::Local::Kind::Param;
     const ir::LocalId local = declare(kind, spec.name, spec.type, spec.name.where());
+    program_.locals[local.index()].rank = spec.rank;
     locals.push_back(local);
     handles.values_.push_back(spec.buffer ? Value() : local_value(local));
     handles.buffers_.push_back(spec.buffer ? MemoryRef(owner_, ir::Memory::of(local))
@@ -253,6 +265,15 @@ MemoryRef ProgramBuilder::buffer(ir::BufferKind kind, const Name& name, ir::Type
                                  std::span<const Attribute> attributes) {
   if (!core_->is_open("the declaration of a buffer", name.where())) return {};
   return core_->buffer(kind, name, element, attributes);
+}
+
+Value ProgramBuilder::scalar(const Name& name, ir::Type type) {
+  if (!core_->is_open("the declaration of a scalar", name.where())) return Core::poison();
+  const ir::Memory memory = core_->buffer(ir::BufferKind::Uniform, name, type, {}).memory();
+  ir::Program& p = core_->program();
+  p.buffers[memory.index].scalar = true;
+  return Value(detail::Handle{
+      .kind = detail::Handle::Kind::Scalar, .owner = core_->owner(), .payload = memory.index});
 }
 
 Function ProgramBuilder::fn(const Name& name, const std::vector<ParamSpec>& params,

@@ -78,6 +78,7 @@ class Core {
   Value call(uint64_t owner, ir::FnId fn, std::span<const Argument> args, const Where& where);
   ir::FnId function(const Name& name, const std::vector<ParamSpec>& params,
                     std::optional<ir::Type> result, const std::function<void(const Params&)>& body);
+  void elements(ir::Buffer& buffer, const Attribute& attribute);
   void header(std::array<ir::ExprId, 3>& ids, ir::LocId& at, Code code, std::string_view what,
               std::initializer_list<Operand> operands);
   MemoryRef buffer(ir::BufferKind kind, const Name& name, ir::Type element,

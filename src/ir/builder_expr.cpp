@@ -41,11 +41,17 @@ ir::ExprId Core::use(const Operand& operand) {
     case Kind::Empty:
     case Kind::Node:
     case Kind::Local:
-    case Kind::Const: break;
+    case Kind::Const:
+    case Kind::Scalar: break;
   }
   if (!owns(handle.owner, where, "a value")) return add_poison(loc(where));
   if (handle.kind == Kind::Node)
     return use_node(ir::ExprId{static_cast<uint32_t>(handle.payload)}, where);
+  if (handle.kind == Kind::Scalar) {
+    const ir::ExprId index = add_node(ir::IntLiteral{}, loc(where));
+    const ir::BufferId buffer{static_cast<uint32_t>(handle.payload)};
+    return add_node(ir::Load{ir::Memory::of(buffer), index}, loc(where));
+  }
   if (handle.kind == Kind::Const)
     return add_node(ir::ConstRef{ir::ConstId{static_cast<uint32_t>(handle.payload)}}, loc(where));
   const ir::LocalId local{static_cast<uint32_t>(handle.payload)};
@@ -96,7 +102,14 @@ ir::ExprId Core::copy(ir::ExprId id) {
       [](ir::Atomic&) { VYRE_CHECK(!"an effect is copied"); },
       [](ir::Subgroup&) { VYRE_CHECK(!"an effect is copied"); },
       [](ir::UniformLoad&) { VYRE_CHECK(!"an effect is copied"); },
-      [](ir::Call&) { VYRE_CHECK(!"an effect is copied"); });
+      [](ir::Call&) { VYRE_CHECK(!"an effect is copied"); },
+      [&](ir::AxisIndex& e) {
+        std::vector<ir::ExprId> indices;
+        for (uint32_t i = 0; i < e.indices.count; ++i)
+          indices.push_back(copy(program_.expr_lists[e.indices.first + i]));
+        e.indices = program_.add_values(indices);
+      },
+      [](ir::AxisLen&) {});
   return add_node(std::move(expr), program_.loc(id));
 }
 
@@ -131,6 +144,8 @@ Core::NodeInfo Core::info_for(const ir::Expr& expr, bool effect) const {
   if (const auto* e = std::get_if<ir::LocalRef>(&expr))
     info.scope = local_scopes_[e->local.index()];
   if (const auto* e = std::get_if<ir::Len>(&expr)) info.scope = scope_of(e->memory);
+  if (const auto* e = std::get_if<ir::AxisLen>(&expr)) info.scope = scope_of(e->memory);
+  if (const auto* e = std::get_if<ir::AxisIndex>(&expr)) info.scope = scope_of(e->memory);
   if (const auto* e = std::get_if<ir::Load>(&expr)) info.scope = scope_of(e->memory);
   if (const auto* e = std::get_if<ir::Atomic>(&expr)) info.scope = scope_of(e->memory);
   if (const auto* e = std::get_if<ir::UniformLoad>(&expr)) info.scope = scope_of(e->memory);
@@ -317,6 +332,30 @@ Value len(const MemoryRef& memory, Where where) {
   if (core == nullptr) return Core::poison();
   const ir::Memory used = core->use_buffer(memory, where, "len()");
   return used.valid() ? core->make(ir::Len{used}, where) : Core::poison();
+}
+
+Value len(const MemoryRef& memory, int axis, Where where) {
+  Core* core = Core::current("len()", where);
+  if (core == nullptr) return Core::poison();
+  const ir::Memory used = core->use(memory, where);
+  if (!used.valid()) return Core::poison();
+  if (axis >= 0 && static_cast<uint32_t>(axis) < ir::kMaxAxes)
+    return core->make(ir::AxisLen{used, static_cast<uint8_t>(axis)}, where);
+  core->report(Code::BadShape, where, fmt::format("len() of the axis {}", axis),
+               fmt::format("use an axis from 0 to {}", ir::kMaxAxes - 1));
+  return Core::poison();
+}
+
+Element MemoryRef::at(std::initializer_list<Operand> indices) const {
+  const Where& where = indices.begin()->where();
+  Core* core = Core::current("an element", where);
+  if (core == nullptr) return {*this, Operand(Core::poison(), where)};
+  std::vector<ir::ExprId> ids;
+  for (const Operand& index : indices) ids.push_back(core->use(index));
+  const ir::Memory memory = core->use(*this, where);
+  if (!memory.valid()) return {*this, Operand(core->dropped(), where)};
+  return {*this, Operand(core->make(ir::AxisIndex{memory, core->program().add_values(ids)}, where),
+                         where)};
 }
 
 Value whole(uint64_t magnitude, bool negative, std::optional<ir::Type> suffix) {

@@ -57,6 +57,18 @@ MemoryRef private_array(const Name& name, ir::Type type, const Operand& count,
   return {core->owner(), ir::Memory::of(local)};
 }
 
+MemoryRef private_array(const Name& name, ir::Type type, std::initializer_list<Operand> axes) {
+  Core* core = Core::current("private_array()", name.where());
+  if (core == nullptr) return {};
+  std::vector<ir::ExprId> lengths;
+  for (const Operand& axis : axes) lengths.push_back(core->use(axis));
+  const ir::LocalId local = core->declare(ir::Local::Kind::Array, name, type, name.where());
+  const ir::Range range = core->program().add_values(lengths);
+  core->program().locals[local.index()].axes = range;
+  core->emit(ir::DeclareArray{local}, name.where());
+  return {core->owner(), ir::Memory::of(local)};
+}
+
 }  // namespace detail
 
 Var& Var::assign(std::optional<ir::BinaryOp> op, const Operand& value) {

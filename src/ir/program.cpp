@@ -47,6 +47,7 @@ std::string_view name_of(BufferKind kind) {
     case BufferKind::WriteOnly: return "writeonly";
     case BufferKind::Shared: return "shared";
     case BufferKind::Persistent: return "persistent";
+    case BufferKind::Scratch: return "scratch";
   }
   return "";
 }
@@ -141,6 +142,18 @@ Position Program::position(LocId id) const {
 
 bool operator==(const Program& a, const Program& b) {
   return encode(a) == encode(b);
+}
+
+uint32_t rank_of(const Program& program, Memory memory) {
+  switch (memory.kind) {
+    case Memory::Kind::Buffer: return std::max(program[memory.buffer()].axes.count, 1U);
+    case Memory::Kind::Table: return 1;
+    case Memory::Kind::Local: {
+      const Local& local = program[memory.local()];
+      return local.kind == Local::Kind::BufferParam ? local.rank : std::max(local.axes.count, 1U);
+    }
+  }
+  return 1;
 }
 
 bool top_level_stands(const Program& program, std::span<const StmtId> items) {

@@ -47,6 +47,11 @@ std::optional<Scope> uniform_over(SubgroupOp op) {
   return std::nullopt;
 }
 
+bool reads_scalar(const Program& program, const Expr& expr) {
+  const auto* load = std::get_if<Load>(&expr);
+  return load != nullptr && load->memory.buffer().valid() && program[load->memory.buffer()].scalar;
+}
+
 ExprProperties properties_of(const Expr& expr) {
   return std::visit(ExprRows{}, expr);
 }
@@ -62,8 +67,15 @@ namespace {
 template <class Node, class Kind>
 using As = std::conditional_t<std::is_const_v<Node>, const Kind, Kind>;
 
-// Copies of a call share its list of arguments; the one that changes gets a list of its own.
+// Copies of a call share its list of arguments, those of an AxisIndex its indices; the one that
+// changes gets a list of its own.
 void own_arguments(Program& program, Expr& expr) {
+  if (auto* at = std::get_if<AxisIndex>(&expr)) {
+    for (Range* const range : {&at->indices, &at->lengths}) {
+      const auto shared = program.values(*range);
+      *range = program.add_values(std::vector<ExprId>(shared.begin(), shared.end()));
+    }
+  }
   auto* call = std::get_if<Call>(&expr);
   if (call == nullptr) return;
   const auto shared = program.arguments(call->args);
@@ -134,7 +146,9 @@ void visit_expr_memories(AnyProgram& program, Node& expr, Visit&& visit) {
           visit(memory, Access::Update, ExprId{}, false);
         });
       },
-      [](As<Node, Poison>&) {});
+      [](As<Node, Poison>&) {},
+      [&](As<Node, AxisIndex>& e) { visit(e.memory, Access::Length, ExprId{}, false); },
+      [&](As<Node, AxisLen>& e) { visit(e.memory, Access::Length, ExprId{}, false); });
 }
 
 constexpr Access access_of_source(CollectiveOp op) {
@@ -183,7 +197,7 @@ void visit_expr_locals(Node& expr, Visit&& visit) {
       [](As<Node, Unary>&) {}, [](As<Node, Binary>&) {}, [](As<Node, Cast>&) {},
       [](As<Node, Bitcast>&) {}, [](As<Node, IntrinsicCall>&) {}, [](As<Node, Atomic>&) {},
       [](As<Node, Subgroup>&) {}, [](As<Node, UniformLoad>&) {}, [](As<Node, Call>&) {},
-      [](As<Node, Poison>&) {});
+      [](As<Node, Poison>&) {}, [](As<Node, AxisIndex>&) {}, [](As<Node, AxisLen>&) {});
 }
 
 template <class Node, class Visit>

@@ -167,9 +167,13 @@ struct ExprRows {
     row.rematerialise = Rematerialise::Never;
     return row;
   }
+  Row operator()(const AxisIndex&) const { return kPure; }
+  Row operator()(const AxisLen&) const { return kPure; }
 };
 
 ExprProperties properties_of(const Expr& expr);
+// A load of a scalar uniform.
+bool reads_scalar(const Program& program, const Expr& expr);
 
 // ---- statements
 

@@ -75,6 +75,8 @@ constexpr std::array<ExprExpectation, std::variant_size_v<Expr>> kExprs = {{
     {"UniformLoad", kGiven, Scope::Grid, kNever, Scope::Grid, true, true, false},
     {"Call", UniformityRule::Function, kPer, kNever, {}, true, true, true},
     {"Poison", kOperands, kPer, kNever, {}, false, false, false},
+    {"AxisIndex", kOperands, kPer, kAlways, {}, false, false, false},
+    {"AxisLen", kOperands, kPer, kAlways, {}, false, false, false},
 }};
 
 TEST(Properties, EveryKindOfExpression) {

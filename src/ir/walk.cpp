@@ -32,7 +32,12 @@ void for_each_operand(const Program& program, const Expr& expr,
         for (const Arg& arg : program.arguments(e.args))
           if (const ExprId* value = std::get_if<ExprId>(&arg)) visit(*value);
       },
-      [](const Poison&) {});
+      [](const Poison&) {},
+      [&](const AxisIndex& e) {
+        for (const Range range : {e.indices, e.lengths})
+          for (uint32_t i = 0; i < range.count; ++i) visit(program.expr_lists[range.first + i]);
+      },
+      [](const AxisLen&) {});
 }
 
 void for_each_operand(const Program& program, const Stmt& stmt,

@@ -20,18 +20,20 @@ using Slot = uint32_t;  // of 8 bytes, in the frame of a lane
 using Pc = uint32_t;
 
 enum class Op : uint8_t {
-  Step,       // a statement (or another iteration of a loop) begins: a = StmtId
-  Scalar,     // dst = fn(a, b, c)
-  Constant,   // dst = imm
-  Copy,       // dst = a
-  Builtin,    // dst = builtin `a`, axis b
-  Length,     // dst = number of elements of memory
-  Load,       // dst = memory[a]
-  Store,      // memory[a] = b
-  Atomic,     // dst = old value of memory[a]; operands b, c
-  ZeroArray,  // private array at dst, a slots
-  Jump,       // to target
-  JumpIf,     // to target if a
+  Step,        // a statement (or another iteration of a loop) begins: a = StmtId
+  Scalar,      // dst = fn(a, b, c)
+  Constant,    // dst = imm
+  Copy,        // dst = a
+  Builtin,     // dst = builtin `a`, axis b
+  Length,      // dst = number of elements of memory
+  AxisLength,  // dst = length of axis imm of memory
+  AxisStep,    // dst = element so far (a), then index b on axis imm of memory; kOutsideAxis stays
+  Load,        // dst = memory[a]
+  Store,       // memory[a] = b
+  Atomic,      // dst = old value of memory[a]; operands b, c
+  ZeroArray,   // private array at dst, a slots
+  Jump,        // to target
+  JumpIf,      // to target if a
   JumpUnless,
   ForNext,    // a += step (slot c) and to target, unless that reaches b
   ForLast,    // a = the last value of a .. b in steps of slot c
@@ -86,6 +88,7 @@ struct MemoryInfo {
   uint64_t count = 0;   // not for Buffer
   uint64_t offset = 0;  // Shared: bytes into the workgroup's memory. Table: into Code::tables.
                         // Array: slot.
+  std::vector<uint64_t> axes = {};  // not for Buffer; empty without a shape
 };
 
 struct CopyInfo {

@@ -214,7 +214,8 @@ class Compiler : private Emitter {
                               .element = element,
                               .memory = Memory::of(s.local),
                               .count = count,
-                              .offset = next_});
+                              .offset = next_,
+                              .axes = constant_axes(p_[s.local].axes)});
     new_slots(slots);
     uint64_t index = 0;
     for (const ExprId initial : p_.values(p_[s.local].values))
@@ -439,7 +440,38 @@ class Compiler : private Emitter {
           return result;
         },
         [&](const Call& e) { return call(id, e); },
-        [&](const Poison&) -> Slot { VYRE_CHECK(!"a checked program has no poison"); });
+        [&](const Poison&) -> Slot { VYRE_CHECK(!"a checked program has no poison"); },
+        [&](const AxisIndex& e) { return axis_index(e); },
+        [&](const AxisLen& e) {
+          const Slot dst = new_slots();
+          Instr& i = emit(rank_of(p_, e.memory) == 1 ? Op::Length : Op::AxisLength);
+          i.dst = dst;
+          i.memory = row_of(e.memory);
+          i.imm = e.axis;
+          return dst;
+        });
+  }
+
+  Slot axis_index(const AxisIndex& e) {
+    std::vector<Slot> indices;
+    for (const ExprId index : p_.values(e.indices)) indices.push_back(value(index));
+    std::vector<Slot> lengths;
+    for (const ExprId length : p_.values(e.lengths)) lengths.push_back(value(length));
+    Slot at = constant(0);
+    for (uint32_t axis = 0; axis < e.indices.count; ++axis) {
+      const Slot dst = new_slots();
+      Instr& i = emit(Op::AxisStep);
+      i.type = *c_.expr_types[p_.values(e.indices)[axis].index()];
+      i.memory = row_of(e.memory);
+      i.dst = dst;
+      i.a = at;
+      i.b = indices[axis];
+      i.imm = axis;
+      i.what = lengths.empty() ? 0 : 1;
+      i.c = lengths.empty() ? 0 : lengths[axis];
+      at = dst;
+    }
+    return at;
   }
 
   Slot load(Memory memory, Slot index, Type index_type, ExprId id) {

@@ -37,6 +37,7 @@ class Emitter {
       if (b.kind == ir::BufferKind::Shared) {
         info.kind = MemoryInfo::Kind::Shared;
         info.count = *c_.buffers[i].constant_count;
+        info.axes = constant_axes(b.axes);
         info.offset = code_.shared_bytes;
         code_.shared_bytes += (info.count * ir::bytes_of(b.element) + 7) / 8 * 8;
       }
@@ -56,6 +57,13 @@ class Emitter {
                           c_.constants[i][k].bits);
       code_.memories.push_back(info);
     }
+  }
+
+  [[nodiscard]] std::vector<uint64_t> constant_axes(ir::Range axes) const {
+    std::vector<uint64_t> lengths;
+    for (const ir::ExprId length : p_.values(axes))
+      lengths.push_back(check::evaluate_constant(c_, length)->bits);
+    return lengths;
   }
 
   [[nodiscard]] MemoryRow row_of(ir::Memory m) const {

@@ -133,6 +133,23 @@ Machine::MemoryView Machine::view(MemoryRow row, Group& group, uint64_t* frame) 
   return {};
 }
 
+uint64_t Machine::axis_length(MemoryRow row, uint32_t axis) const {
+  const MemoryInfo& info = code_.memories[row];
+  return info.kind == MemoryInfo::Kind::Buffer ? launch_.axes[row][axis] : info.axes[axis];
+}
+
+uint64_t Machine::axis_step(const Instr& instr, const uint64_t* frame) const {
+  // Of a plan the lengths are values.
+  const uint64_t length =
+      instr.what != 0 ? frame[instr.c]
+                      : axis_length(resolve(instr.memory, frame), static_cast<uint32_t>(instr.imm));
+  const __int128 index = integer_value(instr.type, frame[instr.b]);
+  const uint64_t before = frame[instr.a];
+  if (before == kOutsideAxis || index < 0 || index >= static_cast<__int128>(length))
+    return kOutsideAxis;
+  return before * length + static_cast<uint64_t>(index);
+}
+
 uint64_t Machine::builtin(const Instr& instr, const Group& group, uint32_t lane) const {
   const uint32_t axis = instr.b;
   const auto local = [&](uint32_t a) {
@@ -331,6 +348,10 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
       case Op::Constant: frame[i.dst] = i.imm; break;
       case Op::Copy: frame[i.dst] = frame[i.a]; break;
       case Op::Builtin: frame[i.dst] = builtin(i, group, index); break;
+      case Op::AxisLength:
+        frame[i.dst] = axis_length(resolve(i.memory, frame), static_cast<uint32_t>(i.imm));
+        break;
+      case Op::AxisStep: frame[i.dst] = axis_step(i, frame); break;
       case Op::Length: frame[i.dst] = view(resolve(i.memory, frame), group, frame).count; break;
       case Op::Load:
       case Op::Store:

@@ -150,6 +150,8 @@ class Machine : private HandlerBuffers {
   void suspend(Group& group, uint32_t index, Pc pc, const uint64_t* frame);
   bool poll(Pc pc);
   MemoryView view(MemoryRow row, Group& group, uint64_t* frame);
+  uint64_t axis_length(MemoryRow row, uint32_t axis) const;
+  uint64_t axis_step(const Instr& instr, const uint64_t* frame) const;
   uint64_t builtin(const Instr& instr, const Group& group, uint32_t lane) const;
   void start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame, bool& ended);
   void perform(Group& group, PendingCopy& copy);

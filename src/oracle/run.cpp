@@ -30,7 +30,7 @@ Result<void> check_options(const Options& options) {
 
 bool is_written(BufferKind kind) {
   return kind == BufferKind::InOut || kind == BufferKind::Out || kind == BufferKind::WriteOnly ||
-         kind == BufferKind::Persistent;
+         kind == BufferKind::Persistent || kind == BufferKind::Scratch;
 }
 
 Result<void> check_buffer_memory(const check::CheckedProgram& checked, const check::Launch& launch,

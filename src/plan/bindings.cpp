@@ -36,7 +36,8 @@ Access access_of(BufferKind kind) {
     case BufferKind::InOut:
     case BufferKind::Out:
     case BufferKind::Shared:
-    case BufferKind::Persistent: return Access::ReadWrite;
+    case BufferKind::Persistent:
+    case BufferKind::Scratch: return Access::ReadWrite;
   }
   VYRE_CHECK(false && "a BufferKind outside its enumeration");
 }

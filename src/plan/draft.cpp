@@ -60,6 +60,7 @@ ExprId Draft::call_expr(Expr e, std::optional<Type> type, LocId loc) {
   c.expr_types.resize(p.exprs.size());
   c.expr_types[id.index()] = type;
   c.expr_proofs.resize(p.exprs.size(), -1);
+  c.axis_proofs.resize(p.exprs.size(), 0);
   return id;
 }
 
@@ -94,6 +95,7 @@ LocalId Draft::copy_of(LocalId id) {
   const LocalId copy = local(from.kind == Local::Kind::Param ? Local::Kind::Let : from.kind,
                              std::string(source_names[id.index()]), type_of(id), level_of(id));
   p.locals[copy.index()].count = from.count;
+  p.locals[copy.index()].axes = from.axes;
   c.array_counts[copy.index()] = c.array_counts[id.index()];
   if (p.loc(id).valid()) {
     p.positions.locals.resize(p.locals.size());
@@ -368,6 +370,7 @@ ExprId Draft::with_operands(ExprId id, const std::vector<ExprId>& operands) {
   replace_operands(p, e, [&](ExprId) { return operands[next++]; });
   const ExprId copy = call_expr(std::move(e), c.expr_types[id.index()], p.loc(id));
   c.expr_proofs[copy.index()] = c.expr_proofs[id.index()];
+  c.axis_proofs[copy.index()] = c.axis_proofs[id.index()];
   return copy;
 }
 

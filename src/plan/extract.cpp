@@ -49,6 +49,7 @@ Extractor::Extracted Extractor::run(const StmtList& items, LocalId live) {
   c_.stmt_proofs.resize(p.stmts.size(), -1);
   c_.expr_types.resize(p.exprs.size());
   c_.expr_proofs.resize(p.exprs.size(), -1);
+  c_.axis_proofs.resize(p.exprs.size(), 0);
   for (const StmtId id : p.items(p.body))
     for_each_stmt(p, id, [&](StmtId s) {
       c_.has_grid_barrier |= properties_of(p[s]).synchronises == Scope::Grid;
@@ -254,7 +255,9 @@ LocalId Extractor::local(LocalId id) {
   for (uint32_t n = 2; !names_.insert(l.name).second; ++n)
     l.name = fmt::format("{}_{}", d_.source_names[id.index()].substr(0, kMaxNameBytes - 11), n);
   const uint32_t count = d_.c.array_counts[id.index()];
-  if (l.count.valid())
+  l.axes = {};
+  l.rank = 1;
+  if (l.kind == Local::Kind::Array)
     l.count = add(IntLiteral{.magnitude = count, .negative = false, .suffix = {}}, Type::U32, {});
   l.values = {};  // core_forms() made stores of them
   const LocalId copy = c_.program.add(std::move(l), loc(d_.p.loc(id)));
@@ -270,6 +273,7 @@ ExprId Extractor::add(Expr e, std::optional<Type> type, LocId at) {
   c_.expr_types.resize(c_.program.exprs.size());
   c_.expr_types[id.index()] = type;
   c_.expr_proofs.resize(c_.program.exprs.size(), -1);
+  c_.axis_proofs.resize(c_.program.exprs.size(), 0);
   return id;
 }
 
@@ -320,8 +324,18 @@ ExprId Extractor::expr(ExprId id) {
         x.fn = fns_[x.fn.index()];
         x.args = c_.program.add_args(args);
       },
-      [](Poison&) {});
+      [](Poison&) {},
+      [&](AxisIndex& x) {
+        x.memory = memory(x.memory);
+        for (Range* const range : {&x.indices, &x.lengths}) {
+          std::vector<ExprId> list;
+          for (const ExprId e_id : d_.p.values(*range)) list.push_back(expr(e_id));
+          *range = c_.program.add_values(list);
+        }
+      },
+      [&](AxisLen& x) { x.memory = memory(x.memory); });
   const ExprId copy = add(std::move(e), d_.c.expr_types[id.index()], loc(d_.p.loc(id)));
+  c_.axis_proofs[copy.index()] = d_.c.axis_proofs[id.index()];
   if (const int32_t proof = d_.c.expr_proofs[id.index()]; proof >= 0) {
     c_.proofs.push_back(d_.c.proofs[static_cast<size_t>(proof)]);
     c_.expr_proofs[copy.index()] = static_cast<int32_t>(c_.proofs.size()) - 1;

@@ -91,7 +91,11 @@ class ReturnRewriter : public ExitRewriter {
 class Inliner : private Hoister {
  public:
   Inliner(Draft& d, const Inlined& also)
-      : Hoister(d), needed_(d.p.fns.size()), effects_(also.effects), ids_(also.ids) {
+      : Hoister(d),
+        needed_(d.p.fns.size()),
+        effects_(also.effects),
+        ids_(also.ids),
+        only_axes_(also.only_axes) {
     for (uint32_t i = 0; i < d.p.fns.size(); ++i) needs_inlining(FnId{i});
   }
 
@@ -108,9 +112,11 @@ class Inliner : private Hoister {
   bool needs_inlining(FnId fn) {
     Need& need = needed_[fn.index()];
     if (need != Need::Unknown) return need == Need::Yes;
-    bool yes = false;
+    // The axes are those of what is passed.
+    bool yes = std::ranges::any_of(d_.p.params(d_.p[fn].params),
+                                   [&](LocalId param) { return d_.p[param].rank > 1; });
     const auto synchronises = [&](std::optional<Scope> scope) {
-      return scope && (effects_ || *scope != Scope::Subgroup);
+      return !only_axes_ && scope && (effects_ || *scope != Scope::Subgroup);
     };
     const auto touch = [&](const MemoryUse& use) {
       yes |= effects_ && (use.atomic || (writes(use.access) && is_outer(use.memory)));
@@ -118,7 +124,7 @@ class Inliner : private Hoister {
     const auto visit = [&](ExprId id) {
       const Expr& e = d_.p[id];
       if (const auto* builtin = std::get_if<BuiltinRef>(&e))
-        yes |= ids_ || is_call(builtin->builtin);
+        yes |= !only_axes_ && (ids_ || is_call(builtin->builtin));
       yes |= synchronises(properties_of(e).synchronises);
       if (const auto* call = std::get_if<Call>(&e))
         yes |= needs_inlining(call->fn);
@@ -129,8 +135,9 @@ class Inliner : private Hoister {
       for_each_stmt(d_.p, id, [&](StmtId s) {
         const StmtProperties row = properties_of(d_.p[s]);
         // Prints and asserts use hidden memory, which no function sees.
-        yes |= synchronises(row.synchronises) || row.exit == Exit::Trap ||
-               std::holds_alternative<Print>(d_.p[s]) || std::holds_alternative<Assert>(d_.p[s]);
+        yes |= synchronises(row.synchronises) ||
+               (!only_axes_ && (row.exit == Exit::Trap || std::holds_alternative<Print>(d_.p[s]) ||
+                                std::holds_alternative<Assert>(d_.p[s])));
         for_each_memory(d_.p, d_.p[s], touch);
       });
       for_each_expr_below(d_.p, id, visit);
@@ -221,6 +228,7 @@ class Inliner : private Hoister {
   std::vector<Need> needed_;
   bool effects_;
   bool ids_;
+  bool only_axes_;
 };
 
 }  // namespace

@@ -71,6 +71,8 @@ constexpr std::array<Expectation, std::variant_size_v<Expr>> kKinds = {{
     {"UniformLoad", Level::Grid, false, false, false},
     {"Call", Level::Grid, false, true, false},
     {"Poison", Level::Grid, false, true, true},
+    {"AxisIndex", Level::Grid, true, true, true},
+    {"AxisLen", Level::Grid, true, true, true},
 }};
 
 TEST(Kinds, LevelAndStability) {

@@ -116,6 +116,13 @@ constexpr auto kOfProgram = std::to_array<ProgramPass>({
      kGrid,
      lower_all_prints,
      invariant::prints_lowered},
+    {{"lower-axes", "what is left of axes are expressions, which every later pass knows"},
+     kAll,
+     [](Lowering l) {
+       l.d = lower_axes(std::move(l.d));
+       return l;
+     },
+     invariant::axes_lowered},
     {{"guard-zero-passes", "a fixpoint of at most 0 passes stops all lanes before it starts"},
      kGrid,
      [](Lowering l) {

@@ -16,12 +16,17 @@ namespace vyre::plan {
 struct Inlined {
   bool effects = false;
   bool ids = false;
+  bool only_axes = false;  // nothing but functions with parameters that have axes
 };
 Draft inline_calls(Draft d, const Inlined& also);
 
 // Promise: no print and no assert is left. `record_words`: check::print_record_words(), 0 if
 // nothing is printed.
 Draft lower_prints(Draft d, Outline& plan, uint32_t record_words);
+
+// Promise: no length of an axis is left, and an index by axes only where one of them is not proved;
+// it then has the lengths of the axes as operands. After inline_calls().
+Draft lower_axes(Draft d);
 
 // Promise: a fixpoint whose passes may be 0 stands behind a trap with the tag
 // Draft::zero_passes_tag, which all live lanes take if they are.

@@ -7,6 +7,7 @@
 
 #include "plan/enclosing.hpp"
 #include "plan/lower.hpp"
+#include "plan/passes.hpp"
 
 namespace vyre::plan {
 
@@ -68,12 +69,22 @@ std::string_view name_of(FixpointMode mode) {
 
 namespace {
 
+// Who executes programs knows no axes.
+check::CheckedProgram without_axes(const check::CheckedProgram& checked) {
+  const bool has_axes = std::ranges::any_of(checked.program.exprs, [](const Expr& e) {
+    return std::holds_alternative<AxisIndex>(e) || std::holds_alternative<AxisLen>(e);
+  });
+  if (!has_axes) return checked;
+  Draft d = lower_axes(inline_calls(Draft(checked), {.only_axes = true}));
+  return std::move(d.c);
+}
+
 Plan whole_program(const check::CheckedProgram& source, const PlanOptions& options, Route route) {
   Plan plan;
   plan.route = route;
   plan.whole = true;
   Segment segment;
-  segment.program = planned_program(source, options);
+  segment.program = without_axes(planned_program(source, options));
   const check::CheckedProgram& checked = segment.program;
   for (uint32_t i = 0; i < checked.program.buffers.size(); ++i)
     segment.arguments.push_back({Argument::Kind::Source, i});

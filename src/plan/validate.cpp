@@ -54,7 +54,8 @@ std::string first_expr(const Draft& d, std::span<const StmtId> items, auto&& vis
 std::string missing_facts(const Draft& d) {
   const check::CheckedProgram& c = d.c;
   const Program& p = d.p;
-  if (c.expr_types.size() != p.exprs.size() || c.expr_proofs.size() != p.exprs.size())
+  if (c.expr_types.size() != p.exprs.size() || c.expr_proofs.size() != p.exprs.size() ||
+      c.axis_proofs.size() != p.exprs.size())
     return "an expression has no type or no bounds proof";
   if (c.flow_levels.size() != p.stmts.size() || c.stmt_proofs.size() != p.stmts.size())
     return "a statement has no level or no bounds proof";
@@ -152,6 +153,17 @@ class CalledFunctions {
 };
 
 }  // namespace
+
+std::string axes_lowered(const Lowering& l) {
+  return first_expr(l.d, body_of(l), [&](ExprId e) {
+    const auto* at = std::get_if<AxisIndex>(&l.d.p[e]);
+    if (std::holds_alternative<AxisLen>(l.d.p[e]))
+      return std::string("the length of an axis is left");
+    return std::string(at != nullptr && at->lengths.count != at->indices.count
+                           ? "an index by axes has no lengths"
+                           : "");
+  });
+}
 
 std::string barriers_in_the_body(const Lowering& l) {
   return CalledFunctions(l.d).run(body_of(l));

@@ -32,6 +32,7 @@ std::string well_formed(const Lowering& l);
 // a fixpoint.
 std::string barriers_in_the_body(const Lowering& l);
 std::string prints_lowered(const Lowering& l);
+std::string axes_lowered(const Lowering& l);
 // The most passes of a fixpoint are a constant above 0, or a local that a trap has tested.
 std::string zero_passes_guarded(const Lowering& l);
 // Every fixpoint has a row with a mode for each of its buffers.

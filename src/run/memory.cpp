@@ -70,7 +70,7 @@ uint32_t word_in(std::span<const std::byte> bytes, uint64_t word) {
 
 bool is_written(BufferKind kind) {
   return kind == BufferKind::InOut || kind == BufferKind::Out || kind == BufferKind::WriteOnly ||
-         kind == BufferKind::Persistent;
+         kind == BufferKind::Persistent || kind == BufferKind::Scratch;
 }
 
 Layout make_layout(const plan::Schedule& plan, const check::CheckedProgram& source,

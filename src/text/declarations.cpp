@@ -93,6 +93,10 @@ void Parser::collect_buffer(ir::BufferKind kind, const Token& name, Lexer& lexer
   token = next_token(lexer);
   if (const auto type = ir::type_from_name(token.text); type && token.kind == TokenKind::Name)
     buffer.element = *type;
+  if (kind == ir::BufferKind::Uniform && token.kind == TokenKind::Name) {
+    token = next_token(lexer);
+    buffer.scalar = token.kind == TokenKind::Semicolon || token.kind == TokenKind::At;
+  }
   const ir::BufferId id = program_.add(std::move(buffer), loc(name));
   declared_at_.emplace(name.text.data() - source_.data(), id.value);
   scopes_.declare_global(name.text, {Symbol::Kind::Buffer, id.value});

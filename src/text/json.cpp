@@ -83,6 +83,8 @@ Json Writer::buffer(const Buffer& b) {
             {"kind", name_of(b.kind)},
             {"element", name_of(b.element)},
             {"count", optional(b.count)}};
+  if (!b.axes.empty()) json["axes"] = list(program_.values(b.axes));
+  if (b.scalar) json["scalar"] = true;
   Json& attributes = json["attributes"] = Json::object();
   if (b.binding.valid()) attributes["binding"] = expr(b.binding);
   if (b.align.valid()) attributes["align"] = expr(b.align);
@@ -124,6 +126,8 @@ Json Writer::local(LocalId id) {
     json["values"] = Json::array();
     for (const ExprId value : program_.values(l.values)) json["values"].push_back(expr(value));
   }
+  if (!l.axes.empty()) json["axes"] = list(program_.values(l.axes));
+  if (l.rank > 1) json["axes"] = l.rank;
   return json;
 }
 
@@ -311,6 +315,14 @@ Json Writer::expr_body(const Expr& expression) {
         Json json{{"kind", "builtin"}, {"name", name_of(e.builtin)}};
         if (has_axis(e.builtin)) json["axis"] = axis(e.axis);
         return json;
+      },
+      [&](const AxisLen& e) {
+        return Json{{"kind", "len"}, {"memory", memory(e.memory)}, {"axis", e.axis}};
+      },
+      [&](const AxisIndex& e) {
+        return Json{{"kind", "axis_index"},
+                    {"memory", memory(e.memory)},
+                    {"indices", list(program_.values(e.indices))}};
       },
       [&](const Len& e) { return Json{{"kind", "len"}, {"memory", memory(e.memory)}}; },
       [&](const Load& e) {

@@ -49,7 +49,7 @@ struct Commented {
 
 bool is_buffer_kind(std::string_view word) {
   static constexpr std::array kKinds = std::to_array<std::string_view>(
-      {"in", "uniform", "inout", "out", "writeonly", "shared", "persistent"});
+      {"in", "uniform", "inout", "out", "writeonly", "shared", "persistent", "scratch"});
   return std::find(kKinds.begin(), kKinds.end(), word) != kKinds.end();
 }
 

@@ -29,21 +29,43 @@ void Parser::parse_buffer(Items&) {
   const Token after_name = tok_;
   expect(TokenKind::Colon, "and an element type after the name of a buffer");
   if (const auto type = parse_type(true)) buffer.element = *type;
-  if (!panicking_ && !at(TokenKind::LBracket)) {
-    unexpected("`[`",
-               "write `[]` after the element type, or `[n]` for a constant number of elements");
-  }
-  const Token bracket = tok_;
-  if (!panicking_) advance();
-  if (!panicking_ && !at(TokenKind::RBracket)) buffer.count = parse_expr();
-  expect_close(TokenKind::RBracket, bracket);
+  if (!buffer.scalar) parse_shape(buffer);
   uint32_t seen = 0;
   while (!panicking_ && at(TokenKind::At)) parse_attribute(buffer, seen);
   expect_semicolon();
   // What could not be read may have been its size.
-  if (panicking_ && !buffer.count.valid()) buffer.count = poison(after_name).id;
+  if (panicking_ && !buffer.count.valid() && buffer.axes.empty() && !buffer.scalar)
+    buffer.count = poison(after_name).id;
   ++buffers_seen_;
   if (index != ir::ExprId::kNone) program_.buffers[index] = std::move(buffer);
+}
+
+// `[]`, `[n]` or `[h, w]`.
+void Parser::parse_shape(ir::Buffer& buffer) {
+  if (!panicking_ && !at(TokenKind::LBracket)) {
+    unexpected("`[`", "write `[]` after the element type, or `[n]` for a number of elements");
+  }
+  const Token bracket = tok_;
+  if (!panicking_) advance();
+  if (!panicking_ && !at(TokenKind::RBracket)) parse_lengths(bracket, buffer.count, buffer.axes);
+  expect_close(TokenKind::RBracket, bracket);
+}
+
+// One length, or one for each axis.
+void Parser::parse_lengths(const Token& at_token, ir::ExprId& count, ir::Range& axes) {
+  std::vector<ir::ExprId> lengths;
+  do {
+    lengths.push_back(parse_expr());
+  } while (!panicking_ && accept(TokenKind::Comma));
+  if (lengths.size() > ir::kMaxAxes) {
+    report(Code::BadShape, at_token, fmt::format("{} axes", lengths.size()),
+           fmt::format("use at most {} axes", ir::kMaxAxes));
+    lengths.resize(1);
+  }
+  if (lengths.size() == 1)
+    count = lengths[0];
+  else
+    axes = program_.add_values(lengths);
 }
 
 void Parser::parse_attribute(ir::Buffer& buffer, uint32_t& seen) {
@@ -88,8 +110,9 @@ void Parser::skip_attribute(ir::Buffer& buffer) {
          fmt::format("unknown attribute {}", quoted(fmt::format("@{}", tok_.text))),
          std::string(kAttributeHelp));
   // It may have been meant as the size of an output.
-  const bool output =
-      buffer.kind == ir::BufferKind::Out || buffer.kind == ir::BufferKind::WriteOnly;
+  const bool output = buffer.kind == ir::BufferKind::Out ||
+                      buffer.kind == ir::BufferKind::WriteOnly ||
+                      buffer.kind == ir::BufferKind::Scratch;
   if (output && !buffer.size.valid()) buffer.size = poison(tok_).id;
   advance();
   if (!accept(TokenKind::LParen)) return;

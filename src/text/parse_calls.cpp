@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "text/number.hpp"
 #include "text/parser.hpp"
 
 namespace vyre::text {
@@ -78,7 +79,7 @@ uint32_t Parser::parse_args(std::vector<ir::Arg>& args) {
     const Found found = alone ? scopes_.find(tok_.text) : Found{};
     const bool buffer =
         found.symbol.kind == Symbol::Kind::Buffer || found.symbol.kind == Symbol::Kind::BufferParam;
-    if (found.where == Found::Where::Visible && buffer) {
+    if (found.where == Found::Where::Visible && buffer && !is_scalar(found.symbol)) {
       args.emplace_back(*memory_of(found.symbol));
       advance();
     } else {
@@ -182,16 +183,21 @@ Parser::Value Parser::parse_len(const Token& name) {
   const Token argument = tok_;
   const Symbol symbol = resolve(argument, false);
   advance();
-  if (at(TokenKind::Comma)) {
-    right_count(name, 1, 2);
-    skip_expression();
-    while (accept(TokenKind::Comma)) skip_expression();
-    expect_close(TokenKind::RParen, paren);
-    return poison(name);
+  std::optional<uint8_t> axis;
+  if (accept(TokenKind::Comma)) {
+    axis = parse_axis();
+    if (!axis) {
+      while (!panicking_ && accept(TokenKind::Comma)) skip_expression();
+      expect_close(TokenKind::RParen, paren);
+      return poison(name);
+    }
   }
   expect_close(TokenKind::RParen, paren);
-  if (symbol.kind == Symbol::Kind::Buffer || symbol.kind == Symbol::Kind::BufferParam)
-    return make(ir::Len{*memory_of(symbol)}, name, 1);
+  const bool array = symbol.kind == Symbol::Kind::Array;
+  if (symbol.kind == Symbol::Kind::Buffer || symbol.kind == Symbol::Kind::BufferParam ||
+      (axis && array))
+    return axis ? make(ir::AxisLen{*memory_of(symbol), *axis}, name, 1)
+                : make(ir::Len{*memory_of(symbol)}, name, 1);
   if (symbol.kind != Symbol::Kind::Unknown) {
     Diagnostic* const error = report(
         Code::WrongKindOfName, argument,
@@ -201,6 +207,41 @@ Parser::Value Parser::parse_len(const Token& name) {
     note_declaration(error, symbol);
   }
   return poison(name);
+}
+
+// The number of an axis, as a literal.
+std::optional<uint8_t> Parser::parse_axis() {
+  const Token token = tok_;
+  const auto number = read_number(token.kind == TokenKind::Int ? token.text : "9");
+  if (number && !number->decimal && !number->suffix && number->magnitude < ir::kMaxAxes) {
+    advance();
+    return static_cast<uint8_t>(number->magnitude);
+  }
+  report(Code::BadShape, token, fmt::format("an axis is a number, not {}", describe(token)),
+         fmt::format("write a number from 0 to {}", ir::kMaxAxes - 1));
+  skip_expression();
+  return std::nullopt;
+}
+
+// One index, or one for each axis; the bracket is still to be closed.
+Parser::Value Parser::parse_indices(const Token& name, ir::Memory memory) {
+  const Value first = parse_expression();
+  if (panicking_ || !at(TokenKind::Comma)) return first;
+  std::vector<ir::ExprId> indices = {first.id};
+  uint32_t depth = first.depth;
+  while (!panicking_ && accept(TokenKind::Comma)) {
+    const Value next = parse_expression();
+    indices.push_back(next.id);
+    depth = std::max(depth, next.depth);
+  }
+  if (indices.size() > ir::kMaxAxes) {
+    report(Code::BadShape, name,
+           fmt::format("{} indices are given, but at most {} axes exist", indices.size(),
+                       ir::kMaxAxes),
+           "give one index for each axis");
+    return poison(name);
+  }
+  return make(ir::AxisIndex{memory, program_.add_values(indices)}, name, depth + 1);
 }
 
 // b[i], where nothing but an element of a memory will do.
@@ -231,7 +272,8 @@ Parser::Element Parser::parse_element(std::string_view user) {
   }
   const Token bracket = tok_;
   advance();
-  const Value index = parse_expression();  // the call around it counts as nesting already
+  // The call around it counts as nesting already.
+  const Value index = parse_indices(name, *memory);
   expect_close(TokenKind::RBracket, bracket);
   return {*memory, index.id, index.depth};
 }

@@ -233,13 +233,15 @@ Symbol Parser::resolve(const Token& name, bool callable) {
   if (panicking_) return {};
   if (found.where == Found::Where::Hidden) {
     const bool buffer = found.symbol.kind == Symbol::Kind::Buffer;
-    Diagnostic* const error = report(
-        Code::BufferNotPassed, name,
-        fmt::format("a function does not see the {} {} of the program", buffer ? "buffer" : "local",
-                    quoted(name.text)),
-        buffer ? fmt::format("pass it as a parameter, `{} : buffer {}[]`", name.text.substr(0, 60),
-                             ir::name_of(program_.buffers[found.symbol.index].element))
-               : "pass its value as a parameter");
+    Diagnostic* const error =
+        report(Code::BufferNotPassed, name,
+               fmt::format("a function does not see the {} {} of the program",
+                           buffer ? "buffer" : "local", quoted(name.text)),
+               is_scalar(found.symbol) ? "pass its value as a parameter"
+               : buffer                ? fmt::format("pass it as a parameter, `{} : buffer {}[]`",
+                                                     name.text.substr(0, 60),
+                                                     ir::name_of(program_.buffers[found.symbol.index].element))
+                                       : "pass its value as a parameter");
     note_declaration(error, found.symbol);
   } else if (ir::is_reserved(name.text)) {
     report(Code::WrongKindOfName, name,
@@ -256,6 +258,16 @@ Symbol Parser::resolve(const Token& name, bool callable) {
   }
   scopes_.declare(name.text, {});
   return {};
+}
+
+bool Parser::is_scalar(Symbol symbol) const {
+  return symbol.kind == Symbol::Kind::Buffer && program_.buffers[symbol.index].scalar;
+}
+
+// Its one element.
+Parser::Value Parser::make_scalar(const Token& name, ir::Memory memory) {
+  const Value index = make(ir::IntLiteral{}, name, 1);
+  return make(ir::Load{memory, index.id}, name, 2);
 }
 
 std::optional<ir::Memory> Parser::memory_of(Symbol symbol) const {
@@ -279,7 +291,7 @@ std::string Parser::kind_of(Symbol symbol) const {
     case Symbol::Kind::BufferParam: return "a buffer parameter";
     case Symbol::Kind::Const: return "a constant";
     case Symbol::Kind::Table: return "a constant table";
-    case Symbol::Kind::Buffer: return "a buffer";
+    case Symbol::Kind::Buffer: return is_scalar(symbol) ? "a scalar" : "a buffer";
     case Symbol::Kind::Fn: return "a function";
     case Symbol::Kind::Unknown: return "not declared";
   }
@@ -295,8 +307,9 @@ Parser::Value Parser::parse_symbol(const Token& name, Symbol symbol) {
     return make(ir::LocalRef{ir::LocalId{symbol.index}}, name, 1);
   if (symbol.kind == Symbol::Kind::Const && !indexed && !called)
     return make(ir::ConstRef{ir::ConstId{symbol.index}}, name, 1);
+  if (is_scalar(symbol) && !indexed && !called) return make_scalar(name, *memory);
   if (symbol.kind == Symbol::Kind::Fn && called) return parse_call(name, ir::FnId{symbol.index});
-  if (memory && indexed) return parse_indexed(name, *memory);
+  if (memory && indexed && !is_scalar(symbol)) return parse_indexed(name, *memory);
   if (symbol.kind != Symbol::Kind::Unknown) {
     const std::string shown(name.text.substr(0, 60));
     std::string message =
@@ -306,11 +319,13 @@ Parser::Value Parser::parse_symbol(const Token& name, Symbol symbol) {
                               : "used as a value");
     std::string fix = memory && at(TokenKind::Dot)
                           ? fmt::format("its number of elements is `len({})`", shown)
-                      : memory ? fmt::format("use an element, `{}[i]`", shown)
+                      : is_scalar(symbol) ? fmt::format("write `{}`", shown)
+                      : memory            ? fmt::format("use an element, `{}[i]`", shown)
                       : symbol.kind == Symbol::Kind::Fn ? fmt::format("call it, `{}(...)`", shown)
                       : called                          ? "call a function, or write an operator"
                                                         : "remove the index, or name a buffer";
-    note_declaration(report(Code::WrongKindOfName, name, std::move(message), std::move(fix)),
+    note_declaration(report(is_scalar(symbol) ? Code::BadScalar : Code::WrongKindOfName, name,
+                            std::move(message), std::move(fix)),
                      symbol);
     if (at(TokenKind::Arrow)) panicking_ = true;  // `p->x`
     discard_postfix();
@@ -354,7 +369,7 @@ Parser::Value Parser::parse_indexed(const Token& name, ir::Memory memory) {
   const Token bracket = tok_;
   advance();
   const Nesting nesting(*this);
-  const Value index = nesting.fits ? parse_expression() : too_deep(name);
+  const Value index = nesting.fits ? parse_indices(name, memory) : too_deep(name);
   expect_close(TokenKind::RBracket, bracket);
   return make(ir::Load{memory, index.id}, name, index.depth + 1);
 }

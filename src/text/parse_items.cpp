@@ -101,10 +101,12 @@ void Parser::parse_item(Items& items, Place place) {
   const bool as_name = at(TokenKind::Name) &&
                        (next_.kind == TokenKind::Assign || next_.kind == TokenKind::LBracket) &&
                        scopes_.find(tok_.text).where == Found::Where::Visible;
-  if (handler != handlers().end() && !as_name) {
+  // `scratch` is a word only where it begins a declaration.
+  const bool plain_name = at_word("scratch") && next_.kind != TokenKind::Name;
+  if (handler != handlers().end() && !as_name && !plain_name) {
     static constexpr std::array kTopOnly = std::to_array<std::string_view>(
         {"workgroup", "over", "const", "require", "fn", "in", "uniform", "inout", "out",
-         "writeonly", "shared", "persistent"});
+         "writeonly", "shared", "persistent", "scratch"});
     const bool top_only = std::find(kTopOnly.begin(), kTopOnly.end(), tok_.text) != kTopOnly.end();
     if (place == Place::Block && top_only) {
       report(Code::UnexpectedToken, tok_, fmt::format("`{}` stands inside a block", tok_.text),
@@ -157,6 +159,7 @@ const std::unordered_map<std::string_view, Parser::Handler>& Parser::handlers() 
       {"writeonly", &Parser::parse_buffer},
       {"shared", &Parser::parse_buffer},
       {"persistent", &Parser::parse_buffer},
+      {"scratch", &Parser::parse_buffer},
       {"let", &Parser::parse_let},
       {"var", &Parser::parse_let},
       {"if", &Parser::parse_if},
@@ -508,8 +511,18 @@ void Parser::parse_param(std::vector<ir::LocalId>& params) {
   }
   if (!panicking_ && buffer) {
     const Token bracket = tok_;
-    if (expect(TokenKind::LBracket, "after the element type"))
+    if (expect(TokenKind::LBracket, "after the element type")) {
+      const Token first = tok_;
+      uint32_t rank = 1;
+      while (accept(TokenKind::Comma)) ++rank;
+      if (rank > ir::kMaxAxes) {
+        report(Code::BadShape, first, fmt::format("a parameter of {} axes", rank),
+               fmt::format("use at most {} axes", ir::kMaxAxes));
+        rank = ir::kMaxAxes;
+      }
+      local.rank = static_cast<uint8_t>(rank);
       expect_close(TokenKind::RBracket, bracket);
+    }
   }
   const auto kind =
       local.kind == ir::Local::Kind::BufferParam ? Symbol::Kind::BufferParam : Symbol::Kind::Scalar;

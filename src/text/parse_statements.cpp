@@ -164,18 +164,17 @@ void Parser::parse_array(Items& items, const Token& keyword, const Token& name, 
   }
   const Token bracket = tok_;
   advance();
-  const ir::ExprId count = parse_expr();
+  ir::Local array{std::string(name.text), ir::Local::Kind::Array, type, {}};
+  parse_lengths(bracket, array.count, array.axes);
   expect_close(TokenKind::RBracket, bracket);
-  ir::Range values;
   if (!panicking_ && accept(TokenKind::Assign)) {
     if (at(TokenKind::LBrace))
-      values = parse_table_values();
+      array.values = parse_table_values();
     else
       unexpected("`{`",
                  "write the first values in braces, as in `= {1, 2}`; others start as zeros");
   }
-  const ir::LocalId id = program_.add(
-      ir::Local{std::string(name.text), ir::Local::Kind::Array, type, count, values}, loc(name));
+  const ir::LocalId id = program_.add(std::move(array), loc(name));
   scopes_.declare(name.text, {Symbol::Kind::Array, id.value});
   items.push_back(program_.add(ir::Stmt{ir::DeclareArray{id}}, loc(keyword)));
   expect_semicolon();

@@ -118,6 +118,8 @@ class Parser {
 
   // ---- parse_buffers.cpp
   void parse_buffer(Items& items);
+  void parse_shape(ir::Buffer& buffer);
+  void parse_lengths(const Token& at_token, ir::ExprId& count, ir::Range& axes);
   void parse_attribute(ir::Buffer& buffer, uint32_t& seen);
   void skip_attribute(ir::Buffer& buffer);
   void parse_attribute_value(ir::Buffer& buffer, const Token& name);
@@ -183,6 +185,8 @@ class Parser {
   Value parse_name();
   Value parse_symbol(const Token& name, Symbol symbol);
   Value parse_indexed(const Token& name, ir::Memory memory);
+  Value parse_indices(const Token& name, ir::Memory memory);
+  Value make_scalar(const Token& name, ir::Memory memory);
   Value parse_builtin(const Token& name, ir::Builtin builtin);
   Value parse_bitcast();
   Value make(ir::Expr expr, const Token& where, uint32_t depth);
@@ -193,12 +197,14 @@ class Parser {
   [[nodiscard]] std::string fix_of_unknown(const Token& name, bool callable) const;
   void skip_foreign_name(const Token& name);
   std::optional<ir::Memory> memory_of(Symbol symbol) const;
+  bool is_scalar(Symbol symbol) const;
   std::string kind_of(Symbol symbol) const;
 
   // ---- parse_calls.cpp
   Value parse_builtin_function(const Token& name);
   Value parse_call(const Token& name, ir::FnId fn);
   Value parse_len(const Token& name);
+  std::optional<uint8_t> parse_axis();
   Value parse_intrinsic(const Token& name, ir::Intrinsic op);
   Value parse_atomic(const Token& name, ir::AtomicOp op);
   bool parse_order(const Token& name, ir::MemoryOrder& order);

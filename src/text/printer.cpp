@@ -2,6 +2,7 @@
 // Program to text. Writes bare tokens; the layout that formats people's texts gives them their
 // shape.
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -59,6 +60,7 @@ class Printer {
   void values(std::span<const ExprId> ids);
   void more_values(Range list);
   void element(Memory memory, ExprId index);
+  void load(const Load& e);
   std::string_view name(Memory memory) const;
   void assign(const std::optional<BinaryOp>& op, ExprId value);
 
@@ -127,9 +129,13 @@ void Printer::attribute(std::string_view attribute_name, ExprId value) {
 }
 
 void Printer::buffer(const Buffer& b) {
-  put(name_of(b.kind), b.name, ":", name_of(b.element), "[");
-  if (b.count.valid()) expr(b.count, 0);
-  put("]");
+  put(name_of(b.kind), b.name, ":", name_of(b.element));
+  if (!b.scalar) {
+    put("[");
+    if (b.count.valid()) expr(b.count, 0);
+    values(program_.values(b.axes));
+    put("]");
+  }
   attribute("binding", b.binding);
   attribute("align", b.align);
   attribute("count", b.size);
@@ -173,7 +179,9 @@ void Printer::function(const Fn& fn) {
     put(param.name, ":");
     const std::string_view type = name_of(param.type.value_or(Type::U32));
     if (param.kind == Local::Kind::BufferParam) {
-      put("buffer", type, "[ ]");
+      put("buffer", type, "[");
+      for (uint32_t axis = 1; axis < param.rank; ++axis) put(",");
+      put("]");
     } else {
       put(type);
     }
@@ -210,7 +218,11 @@ std::string_view Printer::name(Memory memory) const {
 
 void Printer::element(Memory memory, ExprId index) {
   put(name(memory), "[");
-  expr(index, 0);
+  const auto* at = std::get_if<AxisIndex>(&program_[index]);
+  if (at != nullptr)
+    values(program_.values(at->indices));
+  else
+    expr(index, 0);
   put("]");
 }
 
@@ -233,6 +245,7 @@ void Printer::stmt(StmtId id) {
         const Local& local = program_[s.local];
         put("var", local.name, ":", name_of(local.type.value_or(Type::U32)), "[");
         if (local.count.valid()) expr(local.count, 0);
+        values(program_.values(local.axes));
         put("]");
         if (!local.values.empty()) {
           put("= {");
@@ -397,8 +410,7 @@ void Printer::expr(ExprId id, int min_precedence) {
         if (has_axis(e.builtin)) put(".", std::string_view("xyz").substr(e.axis % 3, 1));
         if (is_call(e.builtin)) put("( )");
       },
-      [&](const Len& e) { put("len (", name(e.memory), ")"); },
-      [&](const Load& e) { element(e.memory, e.index); },
+      [&](const Len& e) { put("len (", name(e.memory), ")"); }, [&](const Load& e) { load(e); },
       [&](const Unary& e) { unary(e, min_precedence); },
       [&](const Binary& e) { binary(e, min_precedence); },
       [&](const Cast& e) {
@@ -432,8 +444,28 @@ void Printer::expr(ExprId id, int min_precedence) {
         element(e.memory, e.index);
         put(")");
       },
-      [&](const Call& e) { call(e); }, [&](const Poison&) { put("_"); });
+      [&](const Call& e) { call(e); }, [&](const Poison&) { put("_"); },
+      // As it stands in a plan, or in a program that is not valid.
+      [&](const AxisIndex& e) {
+        put("index (");
+        std::vector<ExprId> parts(program_.values(e.indices).begin(),
+                                  program_.values(e.indices).end());
+        for (const ExprId length : program_.values(e.lengths)) parts.push_back(length);
+        values(parts);
+        put(")");
+      },
+      [&](const AxisLen& e) { put("len (", name(e.memory), ",", std::to_string(e.axis), ")"); });
   --depth_;
+}
+
+// The index of a scalar is not written.
+void Printer::load(const Load& e) {
+  const BufferId buffer = e.memory.buffer();
+  const auto* index = std::get_if<IntLiteral>(&program_[e.index]);
+  if (buffer.valid() && program_[buffer].scalar && index != nullptr && index->magnitude == 0)
+    put(program_[buffer].name);
+  else
+    element(e.memory, e.index);
 }
 
 void Printer::unary(const Unary& e, int min_precedence) {

@@ -29,14 +29,16 @@ std::vector<Values> matrices(const std::vector<std::array<uint32_t, 3>>& sizes) 
   all.reserve(sizes.size());
   for (const auto& [rows, inner, columns] : sizes)
     all.push_back(Values()
-                      .set("size", {rows, inner, columns})
+                      .set("m", {rows})
+                      .set("k", {inner})
+                      .set("n", {columns})
                       .set("a", some_floats(size_t{rows} * inner))
                       .set("b", some_floats(size_t{inner} * columns, 2)));
   return all;
 }
 
 Values matmul(const Values& in) {
-  const auto size = in.get("size");
+  const std::array<size_t, 3> size = {in.get("m")[0], in.get("k")[0], in.get("n")[0]};
   const auto a = in.get<float>("a");
   const auto b = in.get<float>("b");
   std::vector<float> c(size_t{size[0]} * size[2]);

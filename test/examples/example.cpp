@@ -117,7 +117,8 @@ Values Example::run_inputs() const {
       if (buffer.name != given->name) continue;
       auto bytes = cli::read_value({.name = buffer.name,
                                     .element = buffer.element,
-                                    .count = checked.buffers[b].constant_count},
+                                    .count = checked.buffers[b].constant_count,
+                                    .scalar = buffer.scalar},
                                    given->value, {});
       if (!bytes) throw std::runtime_error(name + ": " + bytes.error().message);
       in.set_bytes(buffer.name, std::move(*bytes));

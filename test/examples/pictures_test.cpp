@@ -109,13 +109,12 @@ TEST(Example, MandelbrotIsThePictureOfTheReadme) {
 }
 
 Values heat(const Values& in) {
-  const auto size = in.get("size");
-  const size_t w = size[0];
-  const size_t h = size[1];
+  const size_t w = in.get("w")[0];
+  const size_t h = in.get("h")[0];
   std::vector<float> plate(w * h);
   for (size_t x = 0; x < w && h > 0; ++x) plate[x] = 1;
   for (size_t y = h / 4 + 1; y < h / 2; ++y) plate[y * w] = 1;
-  for (uint32_t t = 0; t < size[2]; ++t) {
+  for (uint32_t t = 0; t < in.get("steps")[0]; ++t) {
     const std::vector<float> old = plate;
     for (size_t y = 1; y + 1 < h; ++y)
       for (size_t x = 1; x + 1 < w; ++x)
@@ -125,12 +124,54 @@ Values heat(const Values& in) {
   return Values().set("plate", plate);
 }
 
+Values plate(uint32_t w, uint32_t h, uint32_t steps) {
+  return Values().set("w", {w}).set("h", {h}).set("steps", {steps});
+}
+
 TEST(Example, Heat) {
-  expect_example("heat", heat,
-                 {Values().set("size", {0, 0, 3}), Values().set("size", {1, 1, 3}),
-                  Values().set("size", {2, 9, 4}), Values().set("size", {17, 9, 0}),
-                  Values().set("size", {19, 21, 12})},
-                 RunLine::InOrder);
+  expect_example(
+      "heat", heat,
+      {plate(0, 0, 3), plate(1, 1, 3), plate(2, 9, 4), plate(17, 9, 0), plate(19, 21, 12)},
+      RunLine::InOrder);
+}
+
+// As PolyBench has it, in the order in which the program adds.
+Values fdtd2d(const Values& in) {
+  const size_t nx = in.get("nx")[0];
+  const size_t ny = in.get("ny")[0];
+  const auto source = in.get<float>("source");
+  std::vector<float> ex(nx * ny), ey(nx * ny), hz(nx * ny);
+  for (size_t i = 0; i < nx; ++i)
+    for (size_t j = 0; j < ny; ++j) {
+      ex[i * ny + j] = static_cast<float>(i * (j + 1)) / static_cast<float>(nx);
+      ey[i * ny + j] = static_cast<float>(i * (j + 2)) / static_cast<float>(ny);
+      hz[i * ny + j] = static_cast<float>(i * (j + 3)) / static_cast<float>(nx);
+    }
+  for (const float wave : source) {
+    for (size_t i = 0; i < nx; ++i)
+      for (size_t j = 0; j < ny; ++j) {
+        const size_t at = i * ny + j;
+        ey[at] = i == 0 ? wave : ey[at] - 0.5F * (hz[at] - hz[at - ny]);
+        if (j > 0) ex[at] -= 0.5F * (hz[at] - hz[at - 1]);
+      }
+    for (size_t i = 0; i + 1 < nx; ++i)
+      for (size_t j = 0; j + 1 < ny; ++j) {
+        const size_t at = i * ny + j;
+        hz[at] -= 0.7F * (ex[at + 1] - ex[at] + ey[at + ny] - ey[at]);
+      }
+  }
+  return Values().set("ex", ex).set("ey", ey).set("hz", hz);
+}
+
+Values waves(uint32_t nx, uint32_t ny, const std::vector<float>& source) {
+  return Values().set("nx", {nx}).set("ny", {ny}).set("source", source);
+}
+
+TEST(Example, Fdtd2d) {
+  expect_example(
+      "fdtd2d", fdtd2d,
+      {waves(0, 4, {1}), waves(1, 1, {0.5F, 2}), waves(17, 9, {1, -1, 3}), waves(5, 33, {})},
+      RunLine::InOrder);
 }
 
 TEST(Example, PingPong) {

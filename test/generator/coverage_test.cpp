@@ -73,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
         Off{"doubles", {"value f64", "element f64"}},
         Off{"storage_types", {"element u8", "element i16", "element f16", "element bf16"}},
         Off{"returns", {"shape endless loop"}}, Off{"many_axes", {"axes 2", "axes 3"}},
-        Off{"persistent", {"buffer persistent"}}, Off{"swaps", {"statement Swap"}}),
+        Off{"persistent", {"buffer persistent"}}, Off{"swaps", {"statement Swap"}},
+        Off{"shapes", {"buffer scratch", "expression Axis"}}),
     [](const testing::TestParamInfo<Off>& info) { return std::string(info.param.name); });
 
 // The same seed gives the same program and the same inputs on every platform. A change of the

@@ -109,7 +109,7 @@ void Maker::declare_consts() {
 
 BufferId Maker::declare(BufferKind kind, Type element, uint32_t count, bool dynamic) {
   static constexpr std::array<std::string_view, kBufferKindCount> kNames = {
-      "in_", "uni", "io", "out_", "wo", "sh", "ps"};
+      "in_", "uni", "io", "out_", "wo", "sh", "ps", "sc"};
   Buffer buffer;
   buffer.name = fresh(kNames[static_cast<size_t>(kind)]);
   buffer.kind = kind;

@@ -26,12 +26,12 @@ constexpr std::array<std::string_view, 23> kStatements = {
     "Break", "Continue",     "Return", "Nested",     "Region", "Barrier", "Fixpoint", "AsyncCopy",
     "Wait",  "Trap",         "Resume", "Collective", "Swap",   "Print",   "Assert"};
 static_assert(kStatements.size() == std::variant_size_v<Stmt>);
-// The last one, Poison, stands for what could not be read.
-constexpr std::array<std::string_view, 17> kExpressions = {
-    "IntLiteral",    "FloatLiteral", "BoolLiteral", "LocalRef",    "ConstRef", "BuiltinRef",
-    "Len",           "Load",         "Unary",       "Binary",      "Cast",     "Bitcast",
-    "IntrinsicCall", "Atomic",       "Subgroup",    "UniformLoad", "Call"};
-static_assert(kExpressions.size() + 1 == std::variant_size_v<Expr>);
+// "" is Poison, which stands for what could not be read.
+constexpr std::array<std::string_view, 20> kExpressions = {
+    "IntLiteral", "FloatLiteral", "BoolLiteral", "LocalRef", "ConstRef",  "BuiltinRef",    "Len",
+    "Load",       "Unary",        "Binary",      "Cast",     "Bitcast",   "IntrinsicCall", "Atomic",
+    "Subgroup",   "UniformLoad",  "Call",        "",         "AxisIndex", "AxisLen"};
+static_assert(kExpressions.size() == std::variant_size_v<Expr>);
 
 // Shapes that the division of a program into segments has to survive, and some that are easy to get
 // wrong.
@@ -455,7 +455,8 @@ std::vector<std::string> all_features() {
   // Prints are added on request (add_prints), and asserts of random values would end most programs.
   for (const auto name : kStatements)
     if (name != "Print" && name != "Assert") add("statement", name);
-  for (const auto name : kExpressions) add("expression", name);
+  for (const auto name : kExpressions)
+    if (!name.empty()) add("expression", name);
   for (const auto name : kShapes) add("shape", name);
   for (int i = 0; i < 3; ++i) add("unary", spelling_of(static_cast<UnaryOp>(i)));
   for (int i = 0; i <= static_cast<int>(BinaryOp::Rem); ++i) {

@@ -46,7 +46,8 @@ struct GeneratorOptions {
   bool returns = true;    // lanes that end early
   bool many_axes = true;  // two- and three-dimensional workgroups
   bool persistent = true;
-  bool swaps = true;  // only with grid_barriers
+  bool swaps = true;   // only with grid_barriers
+  bool shapes = true;  // axes, scalars and scratch
   uint32_t max_lanes = 200;
   // Puts one race into the program.
   bool plant_race = false;

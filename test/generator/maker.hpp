@@ -104,6 +104,12 @@ class Maker {
   Type element_type();
   [[nodiscard]] bool has(Type type) const;
 
+  // ---- shapes.cpp
+  void give_shapes(std::vector<std::vector<std::byte>>& inputs);
+  void shape(ir::BufferId id);
+  ExprId row_length();
+  ExprId by_axes(const check::CheckedProgram& checked, ir::Memory memory, ExprId index);
+
   // ---- roles.cpp
   State any_state(const Mem& mem, Scope scope, const State& now);
   [[nodiscard]] static std::optional<Scope> scope_between(const Mem& mem, const State& from,
@@ -257,6 +263,8 @@ class Maker {
   std::vector<State> states_;
   std::vector<LocalInfo> visible_;
   std::vector<uint32_t> counts_;  // by BufferId
+  ir::BufferId scalar_;           // the length of a row
+  uint32_t row_ = 1;
   std::vector<ir::ConstId> scalars_, tables_;
   std::vector<FnInfo> fns_;
   LocalId lane_local_, local_local_, group_local_;

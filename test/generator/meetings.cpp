@@ -242,6 +242,7 @@ Generated Maker::run() {
   headers();
   Generated result;
   result.inputs = make_inputs();
+  give_shapes(result.inputs);
   result.grid = grid_;
   // With the lines of its text, so that what is said about it can be looked up.
   text::Parsed parsed = text::parse(text::print(p_), "generated.vyre");
@@ -283,6 +284,7 @@ constexpr std::array kSwitches = {
     Switch{"storage_types", &GeneratorOptions::storage_types},
     Switch{"returns", &GeneratorOptions::returns},
     Switch{"many_axes", &GeneratorOptions::many_axes},
+    Switch{"shapes", &GeneratorOptions::shapes},
     Switch{"persistent", &GeneratorOptions::persistent},
     Switch{"swaps", &GeneratorOptions::swaps},
     Switch{"plant_race", &GeneratorOptions::plant_race},

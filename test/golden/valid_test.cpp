@@ -147,7 +147,7 @@ void collect(const ir::Expr& expr, Used& used) {
       [&](const ir::Atomic& e) { used.atomics.emplace(e.op, e.order); },
       [&](const ir::Subgroup& e) { used.subgroup.insert(e.op); },
       [&](const ir::UniformLoad& e) { used.loads.insert(e.scope); }, [](const ir::Call&) {},
-      [](const ir::Poison&) {});
+      [](const ir::Poison&) {}, [](const ir::AxisIndex&) {}, [](const ir::AxisLen&) {});
 }
 
 void collect(const ir::Program& p, const ir::Stmt& stmt, Used& used) {

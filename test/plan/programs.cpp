@@ -47,9 +47,11 @@ void read_input(const check::CheckedProgram& checked, const std::string& text,
     const ir::Buffer& buffer = checked.program.buffers[b];
     const check::BufferFacts& facts = checked.buffers[b];
     if (buffer.name != given->name || !facts.input_slot) continue;
-    auto bytes = cli::read_value(
-        {.name = buffer.name, .element = buffer.element, .count = facts.constant_count},
-        given->value, {});
+    auto bytes = cli::read_value({.name = buffer.name,
+                                  .element = buffer.element,
+                                  .count = facts.constant_count,
+                                  .scalar = buffer.scalar},
+                                 given->value, {});
     if (!bytes) throw std::runtime_error(bytes.error().message);
     slots.at(*facts.input_slot) = std::move(*bytes);
     return;

@@ -23,6 +23,20 @@ Type element_type(Random& rnd) {
   return static_cast<Type>(rnd.below(kTypeCount));
 }
 
+std::string message(Random& rnd) {
+  static constexpr std::array kPieces =
+      std::to_array<std::string_view>({"a", " ", "\"", "\\", "\n", "\t", "\\n", "//", "{", "}", ";",
+                                       "\xc3\xa9", "\xe6\xbc\xa2", "\xf0\x9f\x98\x80", "need"});
+  std::string text;
+  for (uint64_t i = rnd.below(8); i > 0; --i) text += rnd.pick(kPieces);
+  return text;
+}
+
+uint16_t tag(Random& rnd) {
+  static constexpr std::array<uint16_t, 4> kTags = {0, 1, 127, 65535};
+  return rnd.pick(kTags);
+}
+
 class Generator {
  public:
   Generator(uint64_t seed, GenOptions options)
@@ -113,7 +127,8 @@ class Generator {
   std::optional<Memory> memory(bool whole = false) {
     std::vector<Memory> all;
     if (!in_function_ && !constant_)
-      for (uint32_t i = 0; i < p_.buffers.size(); ++i) all.push_back(Memory::of(BufferId{i}));
+      for (uint32_t i = 0; i < p_.buffers.size(); ++i)
+        if (!p_.buffers[i].scalar) all.push_back(Memory::of(BufferId{i}));
     for (uint32_t i = 0; i < p_.consts.size(); ++i)
       if (p_.consts[i].table && !whole) all.push_back(Memory::of(ConstId{i}));
     for (const LocalId id : visible_) {
@@ -145,9 +160,16 @@ class Generator {
         for (uint32_t i = 0; i < p_.consts.size(); ++i)
           if (!p_.consts[i].table && rnd_.one_in(2)) return ConstRef{ConstId{i}};
         break;
-      case 4: return builtin();
+      case 4:
+        for (uint32_t i = 0; i < p_.buffers.size() && !in_function_ && !constant_; ++i)
+          if (p_.buffers[i].scalar && rnd_.one_in(2))
+            return Load{Memory::of(BufferId{i}), p_.add(IntLiteral{})};
+        return builtin();
       case 5:
-        if (const auto m = memory(true)) return Len{*m};
+        if (const auto m = memory(true)) {
+          if (rnd_.one_in(3)) return AxisLen{*m, static_cast<uint8_t>(rnd_.below(kMaxAxes))};
+          return Len{*m};
+        }
         break;
       default: break;
     }
@@ -178,7 +200,7 @@ class Generator {
       case 3: return Cast{value_type(rnd_), expr(depth)};
       case 4: return Bitcast{value_type(rnd_), expr(depth)};
       case 5:
-        if (const auto m = memory()) return Load{*m, expr(depth)};
+        if (const auto m = memory()) return Load{*m, index(*m, depth)};
         break;
       case 6: {
         IntrinsicCall call{static_cast<Intrinsic>(rnd_.below(kIntrinsicCount)), {}};
@@ -196,7 +218,7 @@ class Generator {
       }
       case 9:
         if (const auto m = memory())
-          return UniformLoad{rnd_.one_in(2) ? Scope::Grid : Scope::Workgroup, *m, expr(depth)};
+          return UniformLoad{rnd_.one_in(2) ? Scope::Grid : Scope::Workgroup, *m, index(*m, depth)};
         break;
       default:
         if (!p_.fns.empty()) return call(depth);
@@ -205,12 +227,20 @@ class Generator {
     return leaf();
   }
 
+  // One index, or several. The types and numbers of both are for the checker.
+  ExprId index(Memory m, uint32_t depth) {
+    if (depth < 2 || !rnd_.one_in(4)) return expr(depth);
+    std::vector<ExprId> indices;
+    for (uint64_t n = 2 + rnd_.below(kMaxAxes - 1); n > 0; --n) indices.push_back(expr(depth - 1));
+    return p_.add(AxisIndex{m, p_.add_values(indices)});
+  }
+
   Expr atomic(Memory m, uint32_t depth) {
     Atomic op;
     op.op = static_cast<AtomicOp>(rnd_.below(kAtomicCount));
     op.order = static_cast<MemoryOrder>(rnd_.below(4));
     op.memory = m;
-    op.index = expr(depth);
+    op.index = index(m, depth);
     for (size_t i = 0; i < static_cast<size_t>(arity_of(op.op)); ++i) op.args[i] = expr(depth);
     return op;
   }
@@ -239,6 +269,7 @@ class Generator {
       buffer.name = fresh_name();
       buffer.kind = static_cast<BufferKind>(rnd_.below(kBufferKindCount));
       buffer.element = element_type(rnd_);
+      buffer.scalar = buffer.kind == BufferKind::Uniform && rnd_.one_in(2);
       p_.add(std::move(buffer));
     }
     for (uint64_t i = rnd_.below(3); i > 0; --i) {
@@ -262,12 +293,15 @@ class Generator {
     for (uint64_t i = rnd_.below(3); i > 0; --i) {
       place += static_cast<uint32_t>(rnd_.below(p_.buffers.size() + 1 - place));
       const ExprId condition = expr();
-      p_.add(Require{condition, message(), place});
+      p_.add(Require{condition, message(rnd_), place});
     }
   }
 
   void attributes(Buffer& b) {
-    if (rnd_.one_in(3)) b.count = constant_expr();
+    if (rnd_.one_in(6) && !b.scalar)
+      b.axes = lengths();
+    else if (rnd_.one_in(3) && !b.scalar)
+      b.count = constant_expr();
     if (rnd_.one_in(4)) b.binding = constant_expr();
     if (rnd_.one_in(5)) b.align = constant_expr();
     if (rnd_.one_in(4)) b.size = expr();
@@ -280,13 +314,10 @@ class Generator {
     if (rnd_.one_in(5)) b.coalesce_axis = static_cast<uint8_t>(rnd_.below(3));
   }
 
-  std::string message() {
-    static constexpr std::array kPieces = std::to_array<std::string_view>(
-        {"a", " ", "\"", "\\", "\n", "\t", "\\n", "//", "{", "}", ";", "\xc3\xa9", "\xe6\xbc\xa2",
-         "\xf0\x9f\x98\x80", "need"});
-    std::string text;
-    for (uint64_t i = rnd_.below(8); i > 0; --i) text += rnd_.pick(kPieces);
-    return text;
+  Range lengths() {
+    std::vector<ExprId> axes;
+    for (uint64_t n = 2 + rnd_.below(kMaxAxes - 1); n > 0; --n) axes.push_back(constant_expr());
+    return p_.add_values(axes);
   }
 
   void function(size_t index) {
@@ -299,6 +330,8 @@ class Generator {
                                 buffer ? Local::Kind::BufferParam : Local::Kind::Param,
                                 buffer ? element_type(rnd_) : value_type(rnd_),
                                 {}}));
+      if (buffer && rnd_.one_in(3))
+        p_.locals.back().rank = static_cast<uint8_t>(1 + rnd_.below(kMaxAxes));
     }
     const Range range = p_.add_params(params);
     const auto result = rnd_.one_in(2) ? std::optional(value_type(rnd_)) : std::nullopt;
@@ -390,11 +423,6 @@ class Generator {
                                  rnd_.below(static_cast<uint64_t>(BinaryOp::Rem) - first + 1));
   }
 
-  uint16_t tag() {
-    static constexpr std::array<uint16_t, 4> kTags = {0, 1, 127, 65535};
-    return rnd_.pick(kTags);
-  }
-
   Stmt let(Local::Kind kind) {
     const ExprId value = expr();
     const auto type = rnd_.one_in(2) ? std::optional(value_type(rnd_)) : std::nullopt;
@@ -461,12 +489,16 @@ class Generator {
       case 2: return let(Local::Kind::Var);
       case 3: {
         const ExprId count = constant_expr();
+        Local array{fresh_name(), Local::Kind::Array, value_type(rnd_), count};
+        if (rnd_.one_in(3)) {
+          array.count = {};
+          array.axes = lengths();
+        }
         std::vector<ExprId> values;
         if (rnd_.one_in(3))
           for (uint64_t n = 1 + rnd_.below(4); n != 0; --n) values.push_back(constant_expr());
-        const Range list = values.empty() ? Range{} : p_.add_values(values);
-        return DeclareArray{
-            declare({fresh_name(), Local::Kind::Array, value_type(rnd_), count, list})};
+        if (!values.empty()) array.values = p_.add_values(values);
+        return DeclareArray{declare(std::move(array))};
       }
       case 4:
         if (const auto local = scalar()) return Assign{*local, assign_op(), expr()};
@@ -479,19 +511,19 @@ class Generator {
       case 8: return rnd_.one_in(2) ? Stmt{Break{}} : Stmt{Continue{}};
       case 9: return Return{rnd_.one_in(2) ? expr() : ExprId{}};
       case 10: return Barrier{static_cast<Scope>(rnd_.below(3))};
-      case 11: return m ? async_copy(*m) : Stmt{Wait{tag()}};
-      case 12: return Wait{tag()};
-      case 13: return Trap{tag(), expr()};
-      case 14: return Resume{tag()};
-      case 15: return m ? Stmt{Swap{*m, *memory()}} : Stmt{Wait{tag()}};
-      default: return m ? collective(*m) : Stmt{Resume{tag()}};
+      case 11: return m ? async_copy(*m) : Stmt{Wait{tag(rnd_)}};
+      case 12: return Wait{tag(rnd_)};
+      case 13: return Trap{tag(rnd_), expr()};
+      case 14: return Resume{tag(rnd_)};
+      case 15: return m ? Stmt{Swap{*m, *memory()}} : Stmt{Wait{tag(rnd_)}};
+      default: return m ? collective(*m) : Stmt{Resume{tag(rnd_)}};
     }
   }
 
   Stmt store(Memory m) {
     Store s;
     s.memory = m;
-    s.index = expr();
+    s.index = index(m, 3);
     s.op = assign_op();
     s.value = expr();
     return s;
@@ -499,7 +531,7 @@ class Generator {
 
   Stmt async_copy(Memory dst) {
     AsyncCopy copy;
-    copy.tag = tag();
+    copy.tag = tag(rnd_);
     copy.dst = dst;
     copy.src = *memory();
     copy.dst_index = expr();

@@ -77,6 +77,8 @@ enum class Severity : uint8_t { Error, Warning };
   X(63, Error,   BadCollective,          "a collective whose buffers or operation do not fit")        \
   X(64, Error,   BadAsyncCopy,           "an asynchronous copy whose buffers do not fit")             \
   X(65, Error,   BadSwap,                "a swap of buffers that cannot be exchanged")                \
+  X(66, Error,   BadScalar,              "a scalar that is no uniform, or is used as a buffer")       \
+  X(67, Error,   BadShape,               "axes, indices or parameters whose numbers do not fit")       \
   /* uniformity */                                                                                    \
   X(70, Error,   BarrierNotUniform,      "a barrier that not all lanes of its scope reach together")  \
   X(71, Error,   FlowNotUniform,         "a statement that needs uniform control flow")               \

@@ -28,14 +28,15 @@ struct Constant {
 enum class Level : uint8_t { Grid, Workgroup, Subgroup, Lane };
 std::string_view name_of(Level level);
 
-enum class Role : uint8_t { Input, Output, InputOutput, Uniform, Shared, Persistent };
+enum class Role : uint8_t { Input, Output, InputOutput, Uniform, Shared, Persistent, Scratch };
 
 // What is known of a buffer. Slots count in declaration order, bindings are the device's numbers.
 struct BufferFacts {
   Role role = Role::Input;
   std::optional<uint32_t> binding;  // none for shared
   std::optional<uint32_t> constant_count;
-  uint32_t align = 0;                                        // @align, 0 if none
+  bool host_shape = false;  // the count or an axis is a host expression that is no constant
+  uint32_t align = 0;       // @align, 0 if none
   std::optional<std::pair<uint64_t, uint64_t>> range_bytes;  // @range
   std::optional<uint32_t> input_slot;                        // the caller gives bytes here
   std::optional<uint32_t> output_slot;                       // the caller gets bytes here
@@ -79,6 +80,8 @@ struct CheckedProgram {
   // By StmtId: loops whose step is at least 1 whenever they have an iteration. Other loops stop
   // lanes at run time.
   std::vector<bool> positive_steps;
+  // Of an AxisIndex, by ExprId: bit k is set if its index on axis k cannot leave the axis.
+  std::vector<uint8_t> axis_proofs;
   uint32_t access_count = 0;  // accesses that could have a proof
   uint32_t statements_inlined = 0;
   bool has_grid_barrier =

@@ -27,6 +27,8 @@ struct Launch {
   Axes workgroup = {1, 1, 1};
   Axes grid = {0, 0, 0};         // workgroups; any 0: nothing runs
   std::vector<uint64_t> counts;  // elements, by BufferId
+  // By BufferId: the lengths of the axes of buffers that have several.
+  std::vector<std::vector<uint64_t>> axes = {};
 
   [[nodiscard]] uint32_t lanes_per_workgroup() const {
     return workgroup[0] * workgroup[1] * workgroup[2];

@@ -30,11 +30,17 @@ struct Attribute {
   Operand first, last;
   ir::Locality locality = ir::Locality::None;
   Where where;
+  std::vector<Operand> axes = {};
 };
 
-// The number between the brackets: elements(16) is `: u32[16]`.
+// What stands between the brackets: elements(16) is `: u32[16]`, elements(h, w) is `: u32[h, w]`.
 inline Attribute elements(const Operand& n) {
   return {Attribute::Kind::Elements, n, {}, {}, n.where()};
+}
+template <class... Rest>
+  requires(sizeof...(Rest) > 0)
+Attribute elements(const Operand& n, const Rest&... rest) {
+  return {Attribute::Kind::Elements, {}, {}, {}, n.where(), {n, Operand(rest)...}};
 }
 inline Attribute binding(const Operand& n) {
   return {Attribute::Kind::Binding, n, {}, {}, n.where()};
@@ -65,6 +71,7 @@ struct ParamSpec {
   Name name;
   ir::Type type = ir::Type::U32;
   bool buffer = false;
+  uint8_t rank = 1;  // number of axes of a buffer
 };
 template <class T>
 ParamSpec param(const Name& name) {
@@ -74,11 +81,11 @@ inline ParamSpec param(const Name& name, ir::Type type) {
   return {name, type, false};
 }
 template <class T>
-ParamSpec buffer_param(const Name& name) {
-  return {name, type_of<T>, true};
+ParamSpec buffer_param(const Name& name, uint8_t rank = 1) {
+  return {name, type_of<T>, true, rank};
 }
-inline ParamSpec buffer_param(const Name& name, ir::Type type) {
-  return {name, type, true};
+inline ParamSpec buffer_param(const Name& name, ir::Type type, uint8_t rank = 1) {
+  return {name, type, true, rank};
 }
 
 // The parameters inside the body of a function, by position.
@@ -102,10 +109,10 @@ struct Param : Value {
   Param(const Params& params, size_t i) : Value(params.value(i)) {}
   static ParamSpec spec(const Name& name) { return param<T>(name); }
 };
-template <class T>
+template <class T, uint8_t Rank = 1>
 struct BufferParam : MemoryRef {
   BufferParam(const Params& params, size_t i) : MemoryRef(params.buffer(i)) {}
-  static ParamSpec spec(const Name& name) { return buffer_param<T>(name); }
+  static ParamSpec spec(const Name& name) { return buffer_param<T>(name, Rank); }
 };
 
 // An argument of a call: a value, or a memory for a buffer parameter.
@@ -213,7 +220,15 @@ class ProgramBuilder {
   VYRE_BUFFER_KIND(writeonly, WriteOnly)
   VYRE_BUFFER_KIND(shared, Shared)
   VYRE_BUFFER_KIND(persistent, Persistent)
+  VYRE_BUFFER_KIND(scratch, Scratch)
 #undef VYRE_BUFFER_KIND
+
+  // `uniform n : u32;`: one element, which the program uses as a value.
+  template <class T>
+  Value scalar(const Name& name) {
+    return scalar(name, type_of<T>);
+  }
+  Value scalar(const Name& name, ir::Type type);
 
   // A function written as a lambda; the types of its parameters say what they are, `names` what
   // they are called:

@@ -3,6 +3,7 @@
 // `b[i]` is an Element: used as a value it is a load, assigned to it is a store.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -64,10 +65,16 @@ class MemoryRef {
   MemoryRef(uint64_t owner, ir::Memory memory) : owner_(owner), memory_(memory) {}
 
   Element operator[](const Operand& index) const;
+  // One index for each axis: a(y, x) is `a[y, x]`.
+  template <class... Rest>
+    requires(sizeof...(Rest) > 0)
+  Element operator()(const Operand& first, const Rest&... rest) const;
   [[nodiscard]] uint64_t owner() const { return owner_; }
   [[nodiscard]] ir::Memory memory() const { return memory_; }
 
  private:
+  Element at(std::initializer_list<Operand> indices) const;
+
   uint64_t owner_ = 0;
   ir::Memory memory_;
 };
@@ -105,8 +112,15 @@ class Element {
 inline Element MemoryRef::operator[](const Operand& index) const {
   return {*this, index};
 }
+template <class... Rest>
+  requires(sizeof...(Rest) > 0)
+Element MemoryRef::operator()(const Operand& first, const Rest&... rest) const {
+  return at({first, Operand(rest)...});
+}
 
 Value len(const MemoryRef& memory, Where where = Where::current());
+// The length of one axis.
+Value len(const MemoryRef& memory, int axis, Where where = Where::current());
 
 // ---- atomics
 

@@ -23,6 +23,7 @@ Value let(const Name& name, std::optional<ir::Type> type, const Operand& value);
 Var var(const Name& name, std::optional<ir::Type> type, const Operand& value);
 MemoryRef private_array(const Name& name, ir::Type type, const Operand& count,
                         std::initializer_list<Operand> values);
+MemoryRef private_array(const Name& name, ir::Type type, std::initializer_list<Operand> axes);
 }  // namespace detail
 
 // let name : type = value; type and name may be left out.
@@ -67,6 +68,11 @@ template <class T>
 MemoryRef private_array(const Name& name, const Operand& count,
                         std::initializer_list<Operand> values = {}) {
   return detail::private_array(name, type_of<T>, count, values);
+}
+// With axes: private_array<u32>("t", {4, 4}).
+template <class T>
+MemoryRef private_array(const Name& name, std::initializer_list<Operand> axes) {
+  return detail::private_array(name, type_of<T>, axes);
 }
 inline MemoryRef private_array(const Name& name, ir::Type type, const Operand& count,
                                std::initializer_list<Operand> values = {}) {

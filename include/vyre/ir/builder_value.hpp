@@ -66,7 +66,8 @@ struct Handle {
     Int,
     Float,
     Double,
-    Bool
+    Bool,
+    Scalar  // the one element of a uniform
   };
   Kind kind = Kind::Empty;
   bool negative = false;

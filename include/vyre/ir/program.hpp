@@ -147,10 +147,24 @@ struct Call {
 // What the parser puts where it could not read an expression. Never part of a valid program; the
 // checker says nothing about it because the parser already did.
 struct Poison {};
+// The place of an element by one index per axis, row-major; stands as the index of an access to
+// `memory`. Its value is the number of the element, or kOutsideAxis if any index is outside of its
+// axis: no memory has that many elements. `indices`: into Program::expr_lists, at least two.
+// In plans `lengths` has the length of each axis as an expression; programs have none.
+struct AxisIndex {
+  Memory memory;
+  Range indices;
+  Range lengths = {};
+};
+// len(b, k): the length of one axis.
+struct AxisLen {
+  Memory memory;
+  uint8_t axis = 0;
+};
 
 using Expr = std::variant<IntLiteral, FloatLiteral, BoolLiteral, LocalRef, ConstRef, BuiltinRef,
                           Len, Load, Unary, Binary, Cast, Bitcast, IntrinsicCall, Atomic, Subgroup,
-                          UniformLoad, Call, Poison>;
+                          UniformLoad, Call, Poison, AxisIndex, AxisLen>;
 
 // An argument of a call: a value, or a memory for a `buffer` parameter.
 using Arg = std::variant<ExprId, Memory>;
@@ -287,6 +301,8 @@ struct Local {
   ExprId count;  // Array: number of elements, a constant expression
   // Array: what its first elements start with, constant expressions in Program::expr_lists.
   Range values = {};
+  Range axes = {};   // Array: as of a Buffer, constants
+  uint8_t rank = 1;  // BufferParam: number of axes of what is passed
 };
 
 struct Const {
@@ -296,8 +312,8 @@ struct Const {
   Range values;  // into Program::expr_lists; exactly one unless it is a table
 };
 
-enum class BufferKind : uint8_t { In, Uniform, InOut, Out, WriteOnly, Shared, Persistent };
-inline constexpr int kBufferKindCount = 7;
+enum class BufferKind : uint8_t { In, Uniform, InOut, Out, WriteOnly, Shared, Persistent, Scratch };
+inline constexpr int kBufferKindCount = 8;
 enum class Locality : uint8_t { None, Streaming, Temporal, Random };
 std::string_view name_of(BufferKind kind);
 std::string_view name_of(Locality locality);
@@ -306,7 +322,12 @@ struct Buffer {
   std::string name;
   BufferKind kind = BufferKind::In;
   Type element = Type::U32;
-  ExprId count;  // constant element count, if one is written between the brackets
+  // What is written between the brackets: nothing, the number of elements, or one length per axis
+  // (`axes`, into Program::expr_lists, at least two; then `count` is not used). Constants for
+  // shared memory, host expressions otherwise.
+  ExprId count;
+  Range axes;
+  bool scalar = false;  // `uniform n : u32;`: one element, read as `n`
   // Attributes; an invalid id means that the attribute is not written.
   ExprId binding;
   ExprId align;
@@ -428,6 +449,11 @@ struct Program {
     return std::span<const T>(all).subspan(range.first, range.count);
   }
 };
+
+// Most axes of a memory, the number of an element that none has, and how many axes one has.
+inline constexpr uint32_t kMaxAxes = 4;
+inline constexpr uint32_t kOutsideAxis = 0xFFFF'FFFF;
+uint32_t rank_of(const Program& program, Memory memory);
 
 // Equal means: the same canonical bytes (binary.hpp). Names count, positions do not.
 bool operator==(const Program& a, const Program& b);

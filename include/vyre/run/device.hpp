@@ -10,9 +10,11 @@
 // must not throw.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
@@ -57,11 +59,31 @@ class Argument {
              (!std::convertible_to<const R&, std::span<const std::byte>>)
   Argument(const R& values)  // NOLINT(google-explicit-constructor)
       : bytes_(std::as_bytes(std::span(std::ranges::data(values), std::ranges::size(values)))) {}
+  // For a scalar uniform, or a buffer of one element. The argument holds the value.
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Argument(T value) {  // NOLINT(google-explicit-constructor)
+    if constexpr (std::same_as<T, bool>)
+      hold(static_cast<uint32_t>(value));
+    else
+      hold(value);
+  }
 
   [[nodiscard]] const Buffer* buffer() const { return buffer_; }
-  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const {
+    return value_bytes_ != 0 ? std::span(value_).first(value_bytes_) : bytes_;
+  }
 
  private:
+  template <class T>
+  void hold(T value) {
+    static_assert(sizeof(T) <= 8);
+    std::memcpy(value_.data(), &value, sizeof(T));
+    value_bytes_ = sizeof(T);
+  }
+
+  std::array<std::byte, 8> value_ = {};
+  uint32_t value_bytes_ = 0;
   std::span<const std::byte> bytes_;
   const Buffer* buffer_ = nullptr;
 };

@@ -63,7 +63,23 @@ std::string Expressions::value(ExprId id) {
         after_call(e);
         return text;
       },
-      [](const Poison&) -> std::string { VYRE_CHECK(!"a checked program has no poison"); });
+      [](const Poison&) -> std::string { VYRE_CHECK(!"a checked program has no poison"); },
+      [&](const AxisIndex& e) { return axis_index(e); },
+      [](const AxisLen&) -> std::string { VYRE_CHECK(!"the plan has lowered it"); });
+}
+
+std::string Expressions::axis_index(const AxisIndex& e) {
+  std::vector<ExprId> parts;
+  for_each_operand(p_, e, [&](ExprId part) { parts.push_back(part); });
+  const auto texts = values(parts);
+  std::string element = "0";
+  for (uint32_t axis = 0; axis < e.indices.count; ++axis) {
+    const Type type = unit_.type_of(parts[axis]);
+    element = fmt::format("{}({}, (uint64_t){}, {})", unit_.library.on_axis(), element,
+                          is_signed(type) ? "(int64_t)" + texts[axis] : texts[axis],
+                          bare(texts[e.indices.count + axis]));
+  }
+  return element;
 }
 
 std::vector<std::string> Expressions::values(std::span<const ExprId> ids) {

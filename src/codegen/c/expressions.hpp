@@ -56,6 +56,7 @@ class Expressions {
   std::string cast(ir::Type from, ir::Type to, const std::string& a);
   std::string bitcast(ir::Type from, ir::Type to, const std::string& a);
   std::string intrinsic(const ir::IntrinsicCall& e);
+  std::string axis_index(const ir::AxisIndex& e);
   std::string atomic_call(ir::ExprId id, const ir::Atomic& e);
   std::string call_text(const ir::Call& e);
   void after_call(const ir::Call& e);

@@ -717,4 +717,21 @@ std::string Library::outside_copy() {
   return "outside_copy";
 }
 
+namespace {
+
+// The element so far and an index on one more axis. What is outside of an axis stays outside.
+constexpr std::string_view kOnAxis = R"(
+static inline uint32_t @F(uint32_t element, uint64_t index, uint32_t length) {
+  if (element == UINT32_MAX || index >= length) return UINT32_MAX;
+  return element * length + (uint32_t)index;
+}
+)";
+
+}  // namespace
+
+std::string Library::on_axis() {
+  add_filled("on_axis", kOnAxis, Type::U32);
+  return "on_axis";
+}
+
 }  // namespace vyre::codegen::c

@@ -38,6 +38,7 @@ class Library {
   // Asynchronous copies, and the test for elements that one of their memories does not have.
   std::string copy();
   std::string outside_copy();
+  std::string on_axis();
 
   [[nodiscard]] bool contains(const std::string& name) const { return names_.contains(name); }
   void add(const std::string& name, std::string_view text);  // unless there is one of this name

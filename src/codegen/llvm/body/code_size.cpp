@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.hpp"
 #include "base/match.hpp"
 #include "ir/maths.hpp"
 
@@ -169,7 +170,9 @@ class Measure {
           if (calls_ && synchronises_[e.fn.index()]) inside_synchronises_ = true;
           return calls_ && called_[e.fn.index()] ? kCall : sum(kCall, f.size);
         },
-        [](const Poison&) { return uint64_t{0}; });
+        [](const Poison&) { return uint64_t{0}; },
+        [](const AxisIndex& e) { return uint64_t{3} * e.indices.count; },
+        [](const AxisLen&) -> uint64_t { VYRE_CHECK(!"the plan has lowered it"); });
   }
 
   const Program& p_;

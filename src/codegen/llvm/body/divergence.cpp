@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.hpp"
 #include "base/match.hpp"
 #include "ir/properties.hpp"
 
@@ -170,7 +171,11 @@ bool Divergence::varies(ExprId id) const {
       },
       [&](const UniformLoad&) { return false; },
       [&](const Call& e) { return static_cast<bool>(fn_result_[e.fn.index()]); },
-      [](const Poison&) { return true; });
+      [](const Poison&) { return true; },
+      [&](const AxisIndex& e) {
+        return std::ranges::any_of(p_.values(e.indices), [&](ExprId i) { return varies(i); });
+      },
+      [](const AxisLen&) -> bool { VYRE_CHECK(!"the plan has lowered it"); });
 }
 
 // Arguments reach parameters; a call in divergent flow makes the function's flow so.

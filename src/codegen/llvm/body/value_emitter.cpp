@@ -57,7 +57,9 @@ Val ValueEmitter::value(ExprId id) {
       },
       [&](const UniformLoad& e) { return uniform_load(id, e); },
       [&](const Call& e) { return e_.calls.call(e); },
-      [&](const Poison&) -> Val { VYRE_CHECK(!"a checked program has no poison"); });
+      [&](const Poison&) -> Val { VYRE_CHECK(!"a checked program has no poison"); },
+      [&](const AxisIndex& e) { return axis_index(id, e); },
+      [&](const AxisLen&) -> Val { VYRE_CHECK(!"the plan has lowered it"); });
 }
 
 Val ValueEmitter::binary(const Binary& e) {
@@ -84,6 +86,41 @@ Val ValueEmitter::intrinsic(const IntrinsicCall& e) {
   const Type type = types[e.op == Intrinsic::Select ? 1 : 0];
   if (is_maths(e.op)) return e_.calls.maths(e.op, type, std::span(args).first(count));
   return math_.intrinsic(e.op, type, args, types);
+}
+
+// Every part once; what is proved is not tested.
+Val ValueEmitter::axis_index(ExprId id, const AxisIndex& e) {
+  const uint8_t proved = x_.c().axis_proofs[id.index()];
+  std::vector<Val> parts;
+  for_each_operand(x_.p(), e, [&](ExprId part) { parts.push_back(value(part)); });
+  Val element;
+  Val inside{b_.getTrue(), false};
+  for (uint32_t axis = 0; axis < e.indices.count; ++axis) {
+    const Type type = x_.type_of_expr(x_.p().values(e.indices)[axis]);
+    const Val& index = parts[axis];
+    const Val& length = parts[e.indices.count + axis];
+    if ((proved >> axis & 1) == 0)
+      inside =
+          math_.binary(BinaryOp::And, Type::Bool, inside, on_axis(index, type, length), Type::Bool);
+    const Val narrow = math_.cast(type, Type::U32, index);
+    element = axis == 0
+                  ? narrow
+                  : math_.binary(BinaryOp::Add, Type::U32,
+                                 math_.binary(BinaryOp::Mul, Type::U32, element, length, Type::U32),
+                                 narrow, Type::U32);
+  }
+  return math_.select(inside, element, x_.constant(Type::U32, kOutsideAxis));
+}
+
+Val ValueEmitter::on_axis(const Val& index, Type type, const Val& length) {
+  if (bits_of(type) == 64)
+    return math_.binary(BinaryOp::Lt, Type::U64, math_.cast(type, Type::U64, index),
+                        math_.cast(Type::U32, Type::U64, length), Type::U64);
+  const Val below =
+      math_.binary(BinaryOp::Lt, Type::U32, math_.cast(type, Type::U32, index), length, Type::U32);
+  if (!is_signed(type)) return below;
+  const Val not_negative = math_.binary(BinaryOp::Ge, type, index, x_.constant(type, 0), type);
+  return math_.binary(BinaryOp::And, Type::Bool, below, not_negative, Type::Bool);
 }
 
 Val ValueEmitter::uniform_load(ExprId id, const UniformLoad& e) {
@@ -195,7 +232,8 @@ bool ValueEmitter::is_cheap(ExprId id, uint32_t& nodes) const {
       [&](const IntrinsicCall& e) { return e.op < Intrinsic::Exp && parts(); },
       [](const Atomic&) { return false; }, [](const Subgroup&) { return false; },
       [](const UniformLoad&) { return false; }, [](const Call&) { return false; },
-      [](const Poison&) { return false; });
+      [](const Poison&) { return false; }, [&](const AxisIndex&) { return parts(); },
+      [](const AxisLen&) -> bool { VYRE_CHECK(!"the plan has lowered it"); });
 }
 
 Val ValueEmitter::lazy(const Binary& e, bool as_condition) {

@@ -23,6 +23,8 @@ class ValueEmitter : Emitter {
   bool is_cheap(ir::ExprId id, uint32_t& nodes) const;
   Val uniform_load(ir::ExprId id, const ir::UniformLoad& e);
   Val intrinsic(const ir::IntrinsicCall& e);
+  Val axis_index(ir::ExprId id, const ir::AxisIndex& e);
+  Val on_axis(const Val& index, ir::Type type, const Val& length);
 };
 
 }  // namespace vyre::codegen
