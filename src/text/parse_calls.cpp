@@ -114,15 +114,6 @@ void Parser::discard_postfix() {
   expect_close(TokenKind::RBracket, bracket);
 }
 
-Parser::Value Parser::parse_call(const Token& name, ir::FnId fn) {
-  const Nesting nesting(*this);
-  if (!nesting.fits) return too_deep(name);
-  std::vector<ir::Arg> args;
-  const uint32_t depth = parse_args(args);
-  if (panicking_) return poison(name);
-  return make(ir::Call{fn, program_.add_args(args)}, name, depth + 1);
-}
-
 // ---- built-in functions
 
 Parser::Value Parser::parse_intrinsic(const Token& name, ir::Intrinsic op) {
@@ -192,6 +183,10 @@ Parser::Value Parser::parse_len(const Token& name) {
   expect_close(TokenKind::RParen, paren);
   if (symbol.kind == Symbol::Kind::Buffer || symbol.kind == Symbol::Kind::BufferParam)
     return make(ir::Len{*memory_of(symbol)}, name, 1);
+  // A private array that was passed as a buffer has its constant length.
+  if (symbol.kind == Symbol::Kind::Array && frame_.in_place != nullptr)
+    if (const auto count = clone(program_[ir::LocalId{symbol.index}].count))
+      return make(ir::Cast{ir::Type::U32, *count}, name, 2);
   if (symbol.kind != Symbol::Kind::Unknown) {
     Diagnostic* const error = report(
         Code::WrongKindOfName, argument,
