@@ -2,6 +2,8 @@
 // The first pass: constants, buffers and functions are visible in the whole program, so they are
 // entered before anything is resolved. It finds their first words wherever they stand, so that
 // a brace too many or too few does not make every name unknown, and reports nothing.
+#include <algorithm>
+
 #include "base/stop.hpp"
 #include "text/parser.hpp"
 #include "vyre/ir/semantics.hpp"
@@ -174,14 +176,17 @@ void Parser::collect_struct_fields(const Token& name, Lexer& lexer, Token& token
   while (token.kind == TokenKind::Name && type.fields.size() < kMaxFields) {
     const std::string_view field = token.text;
     token = next_token(lexer);
-    if (token.kind != TokenKind::Colon) return;
+    if (token.kind != TokenKind::Colon) break;
     token = next_token(lexer);
     const auto scalar = ir::type_from_name(token.text);
-    if (token.kind != TokenKind::Name || !scalar) return;
+    if (token.kind != TokenKind::Name || !scalar) break;
+    const auto same = [&](const auto& other) { return other.first == field; };
+    if (std::any_of(type.fields.begin(), type.fields.end(), same)) break;
     type.fields.emplace_back(field, ir::widened(*scalar));
     token = next_token(lexer);
     if (token.kind == TokenKind::Comma) token = next_token(lexer);
   }
+  if (type.fields.empty()) type.fields.emplace_back("x", ir::Type::U32);
   if (token.kind == TokenKind::RBrace) token = next_token(lexer);
 }
 

@@ -277,25 +277,38 @@ void Parser::skip_static_list() {
   expect(TokenKind::Greater, "after the static arguments");
 }
 
-// Arguments of a call that is not known, lambdas among them.
+// Arguments of a call that is not known: functions and lambdas may be among them.
 void Parser::discard_call() {
-  if (panicking_ || !at(TokenKind::LParen)) {
+  if (panicking_ || !at(TokenKind::LParen) || wanted_ != Report::Syntax) {
     discard_postfix();
     return;
   }
-  skip_parentheses();
-}
-
-void Parser::skip_parentheses() {
-  size_t depth = 0;
-  while (!at(TokenKind::End) && !at(TokenKind::Semicolon)) {
-    if (at(TokenKind::LParen)) ++depth;
-    if (at(TokenKind::RParen) && --depth == 0) {
-      advance();
-      return;
-    }
-    advance();
+  const Nesting nesting(*this);
+  if (!nesting.fits) {
+    too_deep(tok_);
+    return;
   }
+  const Token paren = tok_;
+  advance();
+  if (accept(TokenKind::RParen)) return;
+  const bool bare = std::exchange(bare_condition_, false);
+  do {
+    const bool alone =
+        at(TokenKind::Name) && (next_.kind == TokenKind::Comma || next_.kind == TokenKind::RParen);
+    if (alone) {
+      advance();
+      continue;
+    }
+    if (accept(TokenKind::Or)) {
+      while (at(TokenKind::Name) || at(TokenKind::Comma)) advance();
+      expect(TokenKind::Or, "after the parameters of a lambda");
+    } else {
+      accept(TokenKind::OrOr);
+    }
+    parse_expression();
+  } while (!panicking_ && accept(TokenKind::Comma));
+  bare_condition_ = bare;
+  expect_close(TokenKind::RParen, paren);
 }
 
 // ---- memory declared in functions

@@ -334,6 +334,10 @@ Parser::Value Parser::parse_expanded(const Token& name, const Token& start, Symb
       }
       break;
     case Symbol::Kind::ModuleConst: {
+      if (wanted_ == Report::Syntax) {
+        discard_postfix();
+        return poison(name);
+      }
       const auto id = module_const(symbol.index, name);
       if (!id) return poison(name);
       const auto kind = program_[*id].table ? Symbol::Kind::Table : Symbol::Kind::Const;
@@ -369,7 +373,8 @@ Parser::Value Parser::parse_expanded(const Token& name, const Token& start, Symb
 // its module, if it has one.
 Parser::Value Parser::parse_symbol(const Token& name, const Token& start, Symbol symbol) {
   if (symbol.kind > Symbol::Kind::Unknown) return parse_expanded(name, start, symbol);
-  if (symbol.kind == Symbol::Kind::Const || symbol.kind == Symbol::Kind::Table) {
+  const bool constant = symbol.kind == Symbol::Kind::Const || symbol.kind == Symbol::Kind::Table;
+  if (constant && wanted_ != Report::Syntax) {
     if (in_static_)
       const_static_uses_[symbol.index] = true;
     else

@@ -66,9 +66,9 @@ Parser::Value Parser::expand_in_place(const Token& name, const Instance& instanc
     declare_static(decl.statics[i], instance.statics[i]);
   bind_in_place(decl, types, args, items);
   declare_targets(decl, instance.targets);
-  const bool returned = parse_tail_block(items);
+  const Returned returned = parse_tail_block(items);
   const bool failed = panicking_;
-  if (types.result && !returned && !failed)
+  if (types.result && returned != Returned::Everywhere && !failed)
     report(Code::MissingReturn, decl.name,
            fmt::format("a path through `{}` returns no value", decl.name.text),
            "end every path with `return value;`");
@@ -121,20 +121,20 @@ void Parser::bind_in_place(const FnDecl& decl, const CallTypes& types,
   }
 }
 
-// A block whose end is the end of the function. True: every path through it returned.
-bool Parser::parse_tail_block(Items& items) {
+// A block whose end is the end of the function, and on which paths through it there was a `return`.
+Parser::Returned Parser::parse_tail_block(Items& items) {
   if (!at(TokenKind::LBrace)) {
     unexpected("`{`", "add a block, `{ ... }`");
-    return false;
+    return Returned::Nowhere;
   }
   if (!enter_block(tok_)) {
     skip_braces();
-    return false;
+    return Returned::Nowhere;
   }
   open_.push_back({tok_, line_indent_});
   advance();
   scopes_.push();
-  const bool returned = parse_tail_statements(items);
+  const Returned returned = parse_tail_statements(items);
   scopes_.pop();
   leave_block();
   if (!accept(TokenKind::RBrace)) report_unclosed();
@@ -142,10 +142,17 @@ bool Parser::parse_tail_block(Items& items) {
   return returned;
 }
 
-bool Parser::parse_tail_statements(Items& items) {
-  bool returned = false;
+Parser::Returned Parser::parse_tail_statements(Items& items) {
+  Returned returned = Returned::Nowhere;
   while (!at(TokenKind::End) && !at(TokenKind::RBrace)) {
-    if (returned) {
+    if (returned == Returned::Somewhere) {
+      report(Code::NotInPlace, tok_,
+             "statements follow where some lanes have returned and others have not, in a function "
+             "that is expanded in place",
+             "return at the end, or in an `if` that everything after it can be the `else` of");
+      returned = Returned::Nowhere;
+    }
+    if (returned == Returned::Everywhere) {
       report(Code::NotInPlace, tok_, "a statement follows a `return` that ends the function",
              "remove it");
       skip_item();
@@ -154,20 +161,20 @@ bool Parser::parse_tail_statements(Items& items) {
     sink_ = &items;
     const Token start = tok_;
     if (at_word("return")) {
-      if (!count_item(false)) return false;
+      if (!count_item(false)) return Returned::Nowhere;
       parse_in_place_return();
-      returned = true;
+      returned = Returned::Everywhere;
     } else if (at_word("if") && next_.kind == TokenKind::Name && next_.text == "const") {
-      if (!count_item(false)) return false;
+      if (!count_item(false)) return Returned::Nowhere;
       Items kept;
       const Cursor before = here();
       returned = parse_static_branches(kept, true);
       keep_items(items, kept, loc(before.tok));
     } else if (at_word("if")) {
-      if (!count_item(false)) return false;
+      if (!count_item(false)) return Returned::Nowhere;
       returned = parse_tail_if(items);
     } else if (at(TokenKind::LBrace)) {
-      if (!count_item(false)) return false;
+      if (!count_item(false)) return Returned::Nowhere;
       const ir::LocId where = loc(tok_);
       Items inner;
       returned = parse_tail_block(inner);
@@ -181,16 +188,16 @@ bool Parser::parse_tail_statements(Items& items) {
 }
 
 // `if c { return a; } rest` becomes `if c { a } else { rest }`.
-bool Parser::parse_tail_if(Items& items) {
+Parser::Returned Parser::parse_tail_if(Items& items) {
   const Token keyword = tok_;
   advance();
   ir::If statement;
   statement.condition = parse_condition();
-  if (!recover_to_block()) return false;
+  if (!recover_to_block()) return Returned::Nowhere;
   Items then_items;
   Items else_items;
-  const bool then_returned = parse_tail_block(then_items);
-  bool else_returned = false;
+  const Returned then_returned = parse_tail_block(then_items);
+  Returned else_returned = Returned::Nowhere;
   if (!panicking_ && at_word("else")) {
     advance();
     if (!at_word("if")) {
@@ -202,11 +209,15 @@ bool Parser::parse_tail_if(Items& items) {
       leave_block();
     }
   }
-  bool returned = then_returned && else_returned;
-  if (then_returned != else_returned && !at(TokenKind::RBrace) && !at(TokenKind::End) &&
-      enter_block(tok_)) {
+  Returned returned = then_returned == else_returned ? then_returned : Returned::Somewhere;
+  const bool one_side =
+      (then_returned == Returned::Everywhere && else_returned == Returned::Nowhere) ||
+      (then_returned == Returned::Nowhere && else_returned == Returned::Everywhere);
+  if (one_side && !at(TokenKind::RBrace) && !at(TokenKind::End) && enter_block(tok_)) {
     // What follows is for the lanes that have not returned.
-    returned = parse_tail_statements(then_returned ? else_items : then_items);
+    const bool in_else = then_returned == Returned::Everywhere;
+    if (parse_tail_statements(in_else ? else_items : then_items) == Returned::Everywhere)
+      returned = Returned::Everywhere;
     leave_block();
   }
   sink_ = &items;
@@ -270,7 +281,7 @@ void Parser::keep_items(Items& items, const Items& kept, ir::LocId where) {
 }
 
 // At `if`. In the tail of a function that is expanded in place the result says whether it returned.
-bool Parser::parse_static_branches(Items& kept, bool tail) {
+Parser::Returned Parser::parse_static_branches(Items& kept, bool tail) {
   expands_ = true;
   advance();
   advance();
@@ -279,7 +290,7 @@ bool Parser::parse_static_branches(Items& kept, bool tail) {
   const size_t errors = diagnostics_.errors();
   const ir::ExprId condition = parse_condition();
   in_static_ = outer;
-  if (!recover_to_block()) return false;
+  if (!recover_to_block()) return Returned::Nowhere;
   const auto value = evaluate(condition, ir::Type::Bool);
   const bool known = value && value->type == ir::Type::Bool;
   if (!known && diagnostics_.errors() == errors)
@@ -289,64 +300,52 @@ bool Parser::parse_static_branches(Items& kept, bool tail) {
                : std::string("the condition of `if const` is not known while the text is expanded"),
            value ? "compare it, as in `n > 0`" : "use literals, constants and static parameters");
   const bool both = wanted_ == Report::Syntax;
-  bool returned = false;
-  if (both || (known && value->bits != 0)) {
-    returned = parse_kept_block(kept, tail);
-  } else {
-    skip_braces();
-  }
+  const bool first_stays = both || (known && value->bits != 0);
+  const bool second_stays = both || (known && value->bits == 0);
+  const Returned returned = parse_branch(kept, tail, first_stays);
   if (panicking_ || !at_word("else")) return returned;
   advance();
-  const bool take = both || (known && value->bits == 0);
+  const Returned other = parse_branch(kept, tail, second_stays);
+  return second_stays ? other : returned;
+}
+
+// A branch of `if const`. One that is dropped is read for its grammar only: no name in it counts.
+Parser::Returned Parser::parse_branch(Items& kept, bool tail, bool stays) {
+  Items dropped;
+  Items& items = stays ? kept : dropped;
+  Items* const sink = sink_;
+  const Report wanted = wanted_;
+  if (!stays) {
+    wanted_ = Report::Syntax;
+    tail = false;
+  }
+  Returned returned = Returned::Nowhere;
   if (at_word("if") && next_.kind == TokenKind::Name && next_.text == "const") {
-    if (take) return parse_static_branches(kept, tail);
-    advance();
-    advance();
-    while (!at(TokenKind::LBrace) && !at(TokenKind::End) && !at(TokenKind::RBrace) &&
-           !at(TokenKind::Semicolon))
-      advance();
-    skip_else_chain();
+    returned = parse_static_branches(items, tail);
   } else if (at_word("if")) {
-    if (take) {
-      if (!count_item(false)) return false;
-      if (tail) return parse_tail_if(kept);
-      parse_if(kept);
-    } else {
-      while (!at(TokenKind::LBrace) && !at(TokenKind::End) && !at(TokenKind::RBrace) &&
-             !at(TokenKind::Semicolon))
-        advance();
-      skip_else_chain();
+    if (count_item(false)) {
+      if (tail)
+        returned = parse_tail_if(items);
+      else
+        parse_if(items);
     }
-  } else if (take) {
-    returned = parse_kept_block(kept, tail);
-  } else if (at(TokenKind::LBrace)) {
-    skip_braces();
   } else {
-    unexpected("`{`", "add a block, `{ ... }`");
+    returned = parse_kept_block(items, tail);
   }
-  return returned;
+  wanted_ = wanted;
+  sink_ = sink;
+  return stays ? returned : Returned::Nowhere;
 }
 
-// At the block of a branch that is dropped: with the branches after it.
-void Parser::skip_else_chain() {
-  while (at(TokenKind::LBrace)) {
-    skip_braces();
-    if (!at_word("else")) return;
-    while (!at(TokenKind::LBrace) && !at(TokenKind::End) && !at(TokenKind::RBrace) &&
-           !at(TokenKind::Semicolon))
-      advance();
-  }
-}
-
-bool Parser::parse_kept_block(Items& kept, bool tail) {
+Parser::Returned Parser::parse_kept_block(Items& kept, bool tail) {
   if (tail) return parse_tail_block(kept);
   if (!at(TokenKind::LBrace)) {
     unexpected("`{`", "add a block, `{ ... }`");
-    return false;
+    return Returned::Nowhere;
   }
   if (!enter_block(tok_)) {
     skip_braces();
-    return false;
+    return Returned::Nowhere;
   }
   open_.push_back({tok_, line_indent_});
   advance();
@@ -356,7 +355,7 @@ bool Parser::parse_kept_block(Items& kept, bool tail) {
   leave_block();
   if (!accept(TokenKind::RBrace)) report_unclosed();
   open_.pop_back();
-  return false;
+  return Returned::Nowhere;
 }
 
 // ---- memory declared in functions

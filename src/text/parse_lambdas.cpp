@@ -60,6 +60,8 @@ std::optional<FnTarget> Parser::parse_lambda(const RawArg& arg, const CallTypes:
     const bool bare = std::exchange(bare_condition_, false);
     const ir::ExprId body = parse_expression().id;
     bare_condition_ = bare;
+    if (!panicking_ && !at(TokenKind::Comma) && !at(TokenKind::RParen))
+      unexpected_in_code("an operator, `,` or `)`", "complete the expression of the lambda");
     fits = !panicking_ && check_lambda(body, arg.where);
     params.insert(params.end(), captured.begin(), captured.end());
     ir::Fn& lambda = program_.fns[fn.index()];

@@ -35,24 +35,39 @@ void Parser::collect_struct(const Token& name) {
   expands_ = true;
 }
 
-// At `struct`.
+// At `struct`. The fields that the first pass found stay: values of the struct have as many.
 void Parser::parse_struct() {
   advance();
   const Token name = parse_new_name("struct");
   if (panicking_) return;
   collect_struct(name);
+  std::vector<std::pair<std::string_view, ir::Type>> fields;
+  parse_fields(name, fields);
   StructType& type = structs_[struct_at_.at(name.text.data())];
-  type.fields.clear();
+  if (type.fields.empty()) type.fields = std::move(fields);
+  if (type.fields.empty()) type.fields.emplace_back("x", ir::Type::U32);
+  if (type.fields.size() > kMaxFields) type.fields.resize(kMaxFields);
+}
+
+void Parser::parse_fields(const Token& name,
+                          std::vector<std::pair<std::string_view, ir::Type>>& fields) {
   const Token brace = tok_;
   if (!expect(TokenKind::LBrace, "before the fields of a struct")) return;
   while (!panicking_ && !at(TokenKind::RBrace)) {
+    if (type_comes_first()) {
+      // `float x; float y;`: the whole struct is another language.
+      report_type_first("field");
+      while (!at(TokenKind::RBrace) && !at(TokenKind::End)) advance();
+      accept(TokenKind::RBrace);
+      accept(TokenKind::Semicolon);
+      return;
+    }
     const Token field = parse_new_name("field");
     expect(TokenKind::Colon, "and a type after the name of a field");
-    if (panicking_) break;
-    const Token where = tok_;
+    if (panicking_) return;
     const auto scalar = ir::type_from_name(tok_.text);
     if (!at(TokenKind::Name) || !scalar || ir::is_storage(*scalar)) {
-      report(Code::BadStruct, where,
+      report(Code::BadStruct, tok_,
              fmt::format("the field `{}` of the struct `{}` is no scalar", field.text, name.text),
              "use bool u32 i32 u64 i64 f32 f64");
       skip_expression();
@@ -60,21 +75,21 @@ void Parser::parse_struct() {
       advance();
     }
     const auto same = [&](const auto& other) { return other.first == field.text; };
-    if (std::any_of(type.fields.begin(), type.fields.end(), same))
+    if (std::any_of(fields.begin(), fields.end(), same))
       report(Code::BadStruct, field,
              fmt::format("the struct `{}` has two fields `{}`", name.text, field.text),
              "choose another name");
-    else
-      type.fields.emplace_back(field.text, scalar ? ir::widened(*scalar) : ir::Type::U32);
+    else if (fields.size() <= kMaxFields)
+      fields.emplace_back(field.text, scalar ? ir::widened(*scalar) : ir::Type::U32);
     if (!accept(TokenKind::Comma)) break;
   }
   expect_close(TokenKind::RBrace, brace);
   if (panicking_) return;
-  if (type.fields.empty() || type.fields.size() > kMaxFields)
+  if (fields.empty() || fields.size() > kMaxFields)
     report(Code::BadStruct, name,
-           fmt::format("the struct `{}` has {} fields", name.text, type.fields.size()),
+           fmt::format("the struct `{}` has {} fields", name.text,
+                       fields.empty() ? "no" : "more than 16"),
            "give it 1 to 16 fields");
-  if (type.fields.size() > kMaxFields) type.fields.resize(kMaxFields);
 }
 
 bool Parser::at_struct_type() {

@@ -100,6 +100,8 @@ class Parser {
     uint32_t unit = 0;
     ir::LocId use;
   };
+  // On which paths through statements of a function that is expanded in place.
+  enum class Returned : uint8_t { Nowhere, Somewhere, Everywhere };
   struct OpenBrace {
     Token brace;
     uint32_t indent = 1;  // column where the line with the brace starts
@@ -305,7 +307,6 @@ class Parser {
   void parse_instance(const Instance& instance);
   void check_unused_generics();
   void check_generic(uint32_t decl);
-  void skip_parentheses();
   void hand_hoisted_on();
   void drop_static_constants();
   bool count_reread();
@@ -376,17 +377,17 @@ class Parser {
                         const std::vector<RawArg>& args);
   void bind_in_place(const FnDecl& decl, const CallTypes& types, const std::vector<RawArg>& args,
                      Items& items);
-  bool parse_tail_block(Items& items);
-  bool parse_tail_statements(Items& items);
-  bool parse_tail_if(Items& items);
+  Returned parse_tail_block(Items& items);
+  Returned parse_tail_statements(Items& items);
+  Returned parse_tail_if(Items& items);
   void parse_in_place_return();
-  bool parse_static_branches(Items& kept, bool tail);
+  Returned parse_static_branches(Items& kept, bool tail);
   void keep_items(Items& items, const Items& kept, ir::LocId where);
-  void skip_else_chain();
+  Returned parse_branch(Items& kept, bool tail, bool stays);
   void parse_generic_fn(uint32_t decl, const Token& name);
   Value zero(ir::Type type, const Token& where);
   void parse_static_if(Items& items);
-  bool parse_kept_block(Items& kept, bool tail);
+  Returned parse_kept_block(Items& kept, bool tail);
   void declare_params(const FnDecl& decl, const Instance& instance, std::vector<ir::LocalId>& ids);
   std::vector<FnTarget> declare_captures(const Instance& instance, std::vector<ir::LocalId>& ids);
   void declare_targets(const FnDecl& decl, const std::vector<FnTarget>& targets);
@@ -394,6 +395,7 @@ class Parser {
 
   // ---- parse_structs.cpp
   void parse_struct();
+  void parse_fields(const Token& name, std::vector<std::pair<std::string_view, ir::Type>>& fields);
   void collect_struct(const Token& name);
   std::optional<uint32_t> struct_named(const TypeName& name);
   [[nodiscard]] bool at_struct_type();
