@@ -124,6 +124,16 @@ TEST(Expansion, LambdasTakeWhatTheyReadAsParameters) {
   EXPECT_THAT(text, HasSubstr("t__c : buffer f32[]"));
 }
 
+TEST(Expansion, LambdasInsideFunctionsThatAreExpandedInPlace) {
+  const std::string text = expanded(
+      "program p { workgroup 64; in t : f32[]; inout x : f32[]; fn g(v : f32, op : fn(f32) -> f32) "
+      "-> f32 { return op(v); } fn fill(b : buffer f32[], op : fn(f32) -> f32) { b[0] = g(b[1], "
+      "|w| "
+      "op(w) + t0()); } fn t0() -> f32 { return 1.0; } var a : f32[2]; fill(a, |v| v * t[0]); "
+      "x[gid.x] = a[0]; }");
+  EXPECT_THAT(text, HasSubstr("t__c"));
+}
+
 TEST(Expansion, TheOtherBranchOfIfConstIsNotEvenRead) {
   const std::string text =
       expanded(framed("const Fast : bool = true; if const Fast { x[0] = 1.0; } else { x[0] = "

@@ -84,89 +84,95 @@ std::optional<FnTarget> Parser::parse_lambda(const RawArg& arg, const CallTypes:
   return target;
 }
 
+Symbol Parser::refuse_capture(const Token& name, Symbol symbol, std::string_view why,
+                              std::string_view fix) {
+  note_declaration(
+      report(Code::BadLambda, name,
+             fmt::format("a lambda cannot read {}: {}", quoted(name.text), why), std::string(fix)),
+      symbol);
+  scopes_.declare(name.text, {});
+  return {};
+}
+
+// A local of the function around the lambda as a parameter of the lambda.
+ir::LocalId Parser::capture_local(const Token& name, ir::LocalId outer, bool buffer) {
+  const auto type = program_[outer].type
+                        ? program_[outer].type
+                        : infer(program_.add(ir::Expr{ir::LocalRef{outer}}, loc(name)));
+  const auto kind = buffer ? ir::Local::Kind::BufferParam : ir::Local::Kind::Param;
+  const ir::LocalId id =
+      program_.add(ir::Local{fresh_name(fmt::format("{}__c", program_[outer].name)),
+                             kind,
+                             type.value_or(ir::Type::U32),
+                             {}},
+                   loc(name));
+  frame_.captures->push_back(
+      {std::string(name.text), buffer, type.value_or(ir::Type::U32), ir::Memory::of(outer), outer});
+  frame_.capture_params->push_back(id);
+  return id;
+}
+
+ir::LocalId Parser::capture_buffer(const Token& name, ir::BufferId buffer) {
+  const ir::Type element = program_[buffer].element;
+  const ir::LocalId id = program_.add(
+      ir::Local{
+          fresh_name(fmt::format("{}__c", name.text)), ir::Local::Kind::BufferParam, element, {}},
+      loc(name));
+  frame_.captures->push_back({std::string(name.text), true, element, ir::Memory::of(buffer), {}});
+  frame_.capture_params->push_back(id);
+  return id;
+}
+
 // A name from around a lambda becomes one of its parameters.
 Symbol Parser::capture(const Token& name, Symbol symbol) {
-  const auto refuse = [&](std::string_view what, std::string_view fix) {
-    note_declaration(report(Code::BadLambda, name,
-                            fmt::format("a lambda cannot read {}: {}", quoted(name.text), what),
-                            std::string(fix)),
-                     symbol);
-    scopes_.declare(name.text, {});
-    return Symbol{};
-  };
-  const auto take_local = [&](ir::LocalId outer, bool buffer) {
-    const auto type = program_[outer].type
-                          ? program_[outer].type
-                          : infer(program_.add(ir::Expr{ir::LocalRef{outer}}, loc(name)));
-    const auto kind = buffer ? ir::Local::Kind::BufferParam : ir::Local::Kind::Param;
-    const ir::LocalId id =
-        program_.add(ir::Local{fresh_name(fmt::format("{}__c", program_[outer].name)),
-                               kind,
-                               type.value_or(ir::Type::U32),
-                               {}},
-                     loc(name));
-    frame_.captures->push_back({std::string(name.text), buffer, type.value_or(ir::Type::U32),
-                                ir::Memory::of(outer), outer});
-    frame_.capture_params->push_back(id);
-    return id;
-  };
   const auto changes = [&](ir::LocalId local) {
     return program_[local].kind == ir::Local::Kind::Var ||
            program_[local].kind == ir::Local::Kind::Array;
   };
+  const auto declared = [&](Symbol inner) {
+    scopes_.declare(name.text, inner);
+    return inner;
+  };
+  constexpr std::string_view kNameIt = "give its value a name with `let`";
   switch (symbol.kind) {
     case Symbol::Kind::Scalar: {
       const ir::LocalId outer{symbol.index};
-      if (changes(outer)) return refuse("it may change", "give its value a name with `let`");
-      const Symbol inner{Symbol::Kind::Scalar, take_local(outer, false).value};
-      scopes_.declare(name.text, inner);
-      return inner;
+      if (changes(outer)) return refuse_capture(name, symbol, "it may change", kNameIt);
+      return declared({Symbol::Kind::Scalar, capture_local(name, outer, false).value});
     }
     case Symbol::Kind::Struct: {
       RecordLocal copy = record_locals_[symbol.index];
       if (changes(copy.fields.front()))
-        return refuse("it may change", "give its value a name with `let`");
-      for (ir::LocalId& field : copy.fields) field = take_local(field, false);
-      const Symbol inner{Symbol::Kind::Struct, static_cast<uint32_t>(record_locals_.size())};
+        return refuse_capture(name, symbol, "it may change", kNameIt);
+      for (ir::LocalId& field : copy.fields) field = capture_local(name, field, false);
       record_locals_.push_back(std::move(copy));
-      scopes_.declare(name.text, inner);
-      return inner;
+      return declared({Symbol::Kind::Struct, static_cast<uint32_t>(record_locals_.size() - 1)});
     }
     case Symbol::Kind::Buffer: {
       const ir::BufferKind kind = program_.buffers[symbol.index].kind;
       if (kind != ir::BufferKind::In && kind != ir::BufferKind::Uniform)
-        return refuse("it is a buffer that can be written",
-                      "read `in` and `uniform` buffers, or pass the value as an argument");
-      const ir::BufferId buffer{symbol.index};
-      const ir::LocalId id = program_.add(ir::Local{fresh_name(fmt::format("{}__c", name.text)),
-                                                    ir::Local::Kind::BufferParam,
-                                                    program_[buffer].element,
-                                                    {}},
-                                          loc(name));
-      frame_.captures->push_back(
-          {std::string(name.text), true, program_[buffer].element, ir::Memory::of(buffer), {}});
-      frame_.capture_params->push_back(id);
-      const Symbol inner{Symbol::Kind::BufferParam, id.value};
-      scopes_.declare(name.text, inner);
-      return inner;
+        return refuse_capture(name, symbol, "it is a buffer that can be written",
+                              "read `in` and `uniform` buffers, or pass the value as an argument");
+      return declared(
+          {Symbol::Kind::BufferParam, capture_buffer(name, ir::BufferId{symbol.index}).value});
     }
     case Symbol::Kind::Target: {
       FnTarget copy = targets_[symbol.index];
-      for (Capture& c : copy.captures) {
-        c.local = take_local(c.local, c.buffer);
-        c.memory = ir::Memory::of(c.local);
+      for (Capture& inner : copy.captures) {
+        inner.local = inner.local.valid() ? capture_local(name, inner.local, inner.buffer)
+                                          : capture_buffer(name, inner.memory.buffer());
+        inner.memory = ir::Memory::of(inner.local);
       }
-      const Symbol inner{Symbol::Kind::Target, static_cast<uint32_t>(targets_.size())};
       targets_.push_back(std::move(copy));
-      scopes_.declare(name.text, inner);
-      return inner;
+      return declared({Symbol::Kind::Target, static_cast<uint32_t>(targets_.size() - 1)});
     }
     case Symbol::Kind::Array:
     case Symbol::Kind::StructArray:
-      return refuse("a private array may change", "pass an element as an argument");
+      return refuse_capture(name, symbol, "a private array may change",
+                            "pass an element as an argument");
     case Symbol::Kind::BufferParam:
-      return refuse("a buffer parameter may be a buffer that can be written",
-                    "read the element before, with `let`");
+      return refuse_capture(name, symbol, "a buffer parameter may be a buffer that can be written",
+                            "read the element before, with `let`");
     case Symbol::Kind::Const:
     case Symbol::Kind::Table:
     case Symbol::Kind::Fn:

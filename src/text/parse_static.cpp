@@ -413,6 +413,7 @@ void Parser::parse_program_statics() {
   parse_static_params(params);
   if (panicking_) return;
   for (const StaticParam& param : params) {
+    settable_.emplace_back(param.name.text);
     std::optional<Bound> bound;
     if (const Setting* setting = setting_of(param.name.text)) {
       if (param.is_type) {

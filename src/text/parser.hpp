@@ -369,6 +369,10 @@ class Parser {
   // ---- parse_lambdas.cpp
   std::optional<FnTarget> parse_lambda(const RawArg& arg, const CallTypes::Param& wanted);
   Symbol capture(const Token& name, Symbol symbol);
+  Symbol refuse_capture(const Token& name, Symbol symbol, std::string_view why,
+                        std::string_view fix);
+  ir::LocalId capture_local(const Token& name, ir::LocalId outer, bool buffer);
+  ir::LocalId capture_buffer(const Token& name, ir::BufferId buffer);
   bool check_lambda(ir::ExprId body, const Token& where);
   void check_purity();
 
