@@ -124,6 +124,13 @@ TEST(Expansion, LambdasTakeWhatTheyReadAsParameters) {
   EXPECT_THAT(text, HasSubstr("t__c : buffer f32[]"));
 }
 
+TEST(Expansion, AFunctionWithoutAResultGivesNoValue) {
+  EXPECT_THAT(
+      codes(framed("fn fill(b : buffer f32[], v : f32) { b[0] = v; } var a : f32[4]; let w = "
+                   "fill(a, 1.0); x[gid.x] = w;")),
+      testing::ElementsAre("V044"));
+}
+
 TEST(Expansion, LambdasInsideFunctionsThatAreExpandedInPlace) {
   const std::string text = expanded(
       "program p { workgroup 64; in t : f32[]; inout x : f32[]; fn g(v : f32, op : fn(f32) -> f32) "

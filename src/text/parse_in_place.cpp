@@ -28,6 +28,12 @@ Parser::Value Parser::expand_in_place(const Token& name, const Instance& instanc
         "functions cannot recurse; end the recursion with `if const`, or use a loop");
     return poison(name);
   }
+  if (!types.result && !std::exchange(call_is_statement_, false)) {
+    report(Code::NoEffect, name, fmt::format("`{}` gives no value", decl.name.text),
+           "call it as a statement, or let it return a value");
+    return poison(name);
+  }
+  call_is_statement_ = false;
   expands_ = true;
   Items& sink = *sink_;
   const ir::LocId use = loc(name);

@@ -18,10 +18,11 @@ std::optional<FnTarget> Parser::parse_lambda(const RawArg& arg, const CallTypes:
   const ir::FnId fn = program_.add(ir::Fn{}, where);
   FnTarget target;
   target.fn = fn;
-  target.label = fmt::format("l{}_{}", arg.where.line, arg.where.column);
-  program_.fns[fn.index()].name = fresh_name(
-      unit_ == 0 ? fmt::format("lambda__{}_{}", arg.where.line, arg.where.column)
-                 : fmt::format("{}__lambda__{}_{}", unit().name, arg.where.line, arg.where.column));
+  // By the order of uses: a change of layout changes no name.
+  target.label = fmt::format("lambda{}", ++lambdas_);
+  program_.fns[fn.index()].name =
+      fresh_name(unit_ == 0 ? fmt::format("lambda__{}", lambdas_)
+                            : fmt::format("{}__lambda__{}", unit().name, lambdas_));
   std::vector<ir::LocalId> params;
   frame_.owner = fn;
   frame_.lambda = true;

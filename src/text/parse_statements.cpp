@@ -284,7 +284,9 @@ void Parser::parse_name_statement(Items& items) {
     sink_ = &items;
     whole_start_ = name.text.data();
     expanded_statement_ = false;
+    call_is_statement_ = true;
     const Value value = parse_primary();
+    call_is_statement_ = false;
     whole_start_ = nullptr;
     if (value.record != kNoIndex && expanded_statement_) records_[value.record].taken = true;
     if (!std::exchange(expanded_statement_, false))

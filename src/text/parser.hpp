@@ -509,6 +509,7 @@ class Parser {
   std::vector<bool> const_static_uses_;  // in what is expanded
   std::vector<bool> const_reading_;
   bool in_static_ = false;
+  bool call_is_statement_ = false;   // the name that is read begins a statement
   bool expanded_statement_ = false;  // the call that was read has become statements
   uint32_t loops_ = 0;               // around the token, in its function
   std::string main_folder_;          // of the main file, with its `/`
