@@ -13,6 +13,8 @@ Diagnostic& Diagnostics::add(Code code, Position at, std::string message, std::s
   const bool error = severity == Severity::Error;
   ++(error ? errors_ : warnings_);
   Diagnostic diagnostic{code, severity, std::move(at), std::move(message), std::move(fix), {}};
+  for (const Position& use : diagnostic.at.used_at)
+    diagnostic.notes.push_back({use, "expanded for this use"});
   if (!full()) return list_.emplace_back(std::move(diagnostic));
 
   ++dropped_;
@@ -56,7 +58,18 @@ void Diagnostics::sort() {
             [&](const size_t& a, const size_t& b) { return key(a) < key(b); });
   std::vector<Diagnostic> sorted;
   sorted.reserve(list_.size());
-  for (const size_t index : order) sorted.push_back(std::move(list_[index]));
+  for (const size_t index : order) {
+    Diagnostic& d = list_[index];
+    // One mistake in a text that is expanded for several uses is shown for the first of them.
+    const bool again = !sorted.empty() && !d.at.used_at.empty() && sorted.back().code == d.code &&
+                       sorted.back().message == d.message && sorted.back().at.file == d.at.file &&
+                       sorted.back().at.line == d.at.line && sorted.back().at.column == d.at.column;
+    if (!again) {
+      sorted.push_back(std::move(d));
+    } else {
+      --(d.severity == Severity::Error ? errors_ : warnings_);
+    }
+  }
   list_ = std::move(sorted);
 }
 

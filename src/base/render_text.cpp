@@ -268,7 +268,11 @@ std::string render_text(const Diagnostics& diagnostics, const std::vector<Source
 
 std::string render_findings(std::span<const Finding> findings,
                             const std::vector<SourceText>& sources, RenderOptions options) {
-  return Renderer(sources, options.color).render(findings);
+  std::vector<Finding> shown(findings.begin(), findings.end());
+  for (Finding& finding : shown)
+    for (const Position& use : finding.at.used_at)
+      finding.notes.push_back({use, "expanded for this use"});
+  return Renderer(sources, options.color).render(shown);
 }
 
 }  // namespace vyre

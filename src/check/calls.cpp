@@ -160,6 +160,7 @@ class Calls {
     const uint32_t total = level + callee.depth;
     if (total > kMaxNesting + 1 && fits_) {
       fits_ = false;
+      if (s_.text_had_errors) return deepest;  // perhaps expanded too deep, which is reported
       s_.report(
           Code::NestingTooDeep, id,
           fmt::format("with `{}` inlined here blocks are nested {} deep", p_[call->fn].name,

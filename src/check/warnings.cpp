@@ -47,6 +47,11 @@ class Uses {
   template <class AnyId>
   void unused(AnyId id, const std::string& name, std::string_view how) {
     if (name.starts_with('_')) return;
+    // What an expansion declares is not what anybody wrote: a field, or a name in one of many
+    // instances.
+    if (const LocId where = p_.loc(id);
+        where.valid() && p_.positions.locs[where.index()].inlined_at.valid())
+      return;
     s_.report(Code::Unused, id, fmt::format("`{}` is {}", name, how),
               fmt::format("remove it, or call it `_{}` if that is meant", name));
   }

@@ -83,8 +83,11 @@ int App::fail(const Failure& failure) {
   return failure.exit_code;
 }
 
-void App::show(const Diagnostics& diagnostics, std::string_view file, std::string_view text) const {
-  talk(render_text(diagnostics, {{std::string(file), text}}, {.color = colored(STDERR_FILENO)}));
+void App::show(const Diagnostics& diagnostics, std::string_view file, std::string_view text,
+               const std::vector<text::ModuleSource>& modules) const {
+  std::vector<SourceText> sources = {{std::string(file), text}};
+  for (const text::ModuleSource& module : modules) sources.push_back({module.file, module.text});
+  talk(render_text(diagnostics, sources, {.color = colored(STDERR_FILENO)}));
 }
 
 int App::finish(int exit_code) {

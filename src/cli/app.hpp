@@ -6,10 +6,12 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "vyre/base/diagnostic.hpp"
+#include "vyre/text/text.hpp"
 
 namespace vyre::cli {
 
@@ -59,7 +61,8 @@ class App {
   // The same, and with --json a document that says so; for commands that end here.
   int fail(const Failure& failure);
   // Diagnostics as text on stderr.
-  void show(const Diagnostics& diagnostics, std::string_view file, std::string_view text) const;
+  void show(const Diagnostics& diagnostics, std::string_view file, std::string_view text,
+            const std::vector<text::ModuleSource>& modules = {}) const;
 
   // Flushes stdout; the exit code of the process, which ends here if a device is lost.
   int finish(int exit_code);

@@ -33,7 +33,8 @@ struct Facts {
 
 struct FileReport {
   std::string name;
-  std::string text;  // what the positions point into
+  std::string text;                         // what the positions point into
+  std::vector<text::ModuleSource> modules;  // and the files that it uses
   std::optional<Failure> failure;
   Diagnostics diagnostics;
   std::optional<Facts> facts;
@@ -70,13 +71,14 @@ Facts facts_of(const check::CheckedProgram& checked) {
 FileReport check_file(const std::string& path, const CheckOptions& options) {
   FileReport report;
   report.name = path == "-" ? "<stdin>" : path;
-  std::expected<CheckedFile, Failure> file = check_program_file(path);
+  std::expected<CheckedFile, Failure> file = check_program_file(path, options.dispatch.set);
   if (!file) {
     report.failure = std::move(file.error());
     return report;
   }
   report.diagnostics = std::move(file->diagnostics);
   report.text = std::move(file->text);
+  report.modules = std::move(file->modules);
   report.ok = !report.diagnostics.has_errors() &&
               !(options.warnings_as_errors && report.diagnostics.warnings() != 0);
   if (report.ok && file->program) {
@@ -118,7 +120,7 @@ void show_text(App& app, const FileReport& report) {
     app.report(*report.failure);
     return;
   }
-  app.show(report.diagnostics, report.name, report.text);
+  app.show(report.diagnostics, report.name, report.text, report.modules);
   if (!report.ok && !report.diagnostics.has_errors())
     App::talk("warnings count as errors (--warnings-as-errors)\n");
 }

@@ -134,8 +134,8 @@ int run_check_races(App& app, const CheckOptions& options) {
     std::vector<Finding> findings;
     findings.reserve(races.size());
     for (const oracle::Race& race : races) findings.push_back(finding_of(race));
-    App::talk(render_findings(findings, {{prepared->name, prepared->text}},
-                              {.color = app.colored(STDERR_FILENO)}));
+    App::talk(
+        render_findings(findings, prepared->sources(), {.color = app.colored(STDERR_FILENO)}));
     if (not_listed != 0) App::talk(fmt::format("{} more not shown\n", not_listed));
     if (races.empty())
       app.put(fmt::format("{}: no race under {} schedules{}\n", prepared->name, all.size(),

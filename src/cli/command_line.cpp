@@ -253,11 +253,16 @@ class CommandLine {
     each(command.add_option("--in", options.in,
                             "An input: a file, [1,2,3], zeros(n), iota(n), random(n,lo,hi), @-"),
          "NAME=VALUE");
+    add_set(command, options.set);
     command.add_option("--grid", options.grid, "Workgroups")->type_name("X[,Y[,Z]]");
     command.add_option("--workgroup", options.workgroup, "Another workgroup size")
         ->type_name("X[,Y[,Z]]");
     command.add_option("--seed", options.seed, "Of random inputs and schedules (default 0)")
         ->type_name("N");
+  }
+  static void add_set(CLI::App& command, std::vector<std::string>& set) {
+    each(command.add_option("--set", set, "A static parameter or a constant of the program"),
+         "NAME=VALUE");
   }
   // An option that is repeated for each value; CLI11 would take [1,2] for two of them.
   static void each(CLI::Option* option, const char* type) {
@@ -280,6 +285,7 @@ class CommandLine {
     command.add_option("FILE", print_.file, "A program, text or bytes; - is stdin")
         ->required()
         ->type_name("");
+    add_set(command, print_.set);
     choose(command.add_option("--as", print_.as, "The form (default text)"),
            {"text", "bytes", "json"});
     command.add_option("-o,--output", print_.output, "Where to; - is stdout (the default)")

@@ -81,6 +81,7 @@ int run_fmt(App& app, const FmtOptions& options);
 
 struct PrintOptions {
   std::string file;
+  std::vector<std::string> set;  // NAME=VALUE
   std::string as = "text";
   std::string output = "-";
 };

@@ -147,9 +147,8 @@ std::optional<Failure> read_inputs(const DispatchOptions& options, Inputs inputs
   return std::nullopt;
 }
 
-int invalid_program(App& app, const std::string& name, const std::string& text,
-                    const Diagnostics& diagnostics) {
-  app.show(diagnostics, name, text);
+int invalid_program(App& app, const Prepared& prepared, const Diagnostics& diagnostics) {
+  app.show(diagnostics, prepared.name, prepared.text, prepared.modules);
   if (app.json) {
     Json document = app.document(false);
     document["diagnostics"] = App::json_of(diagnostics);
@@ -186,7 +185,7 @@ std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options, I
   prepared.untrusted = options.untrusted;
   std::expected<CheckedFile, Failure> read = std::unexpected(Failure{});
   try {
-    read = check_program_file(options.file, trace, &prepared.stop);
+    read = check_program_file(options.file, options.set, trace, &prepared.stop);
   } catch (const Stopped& stopped) {
     prepared.name = options.file == "-" ? "<stdin>" : options.file;
     return std::unexpected(stopped.cancelled ? kExitInterrupted
@@ -195,8 +194,8 @@ std::expected<Prepared, int> prepare(App& app, const DispatchOptions& options, I
   if (!read) return failed(read.error());
   prepared.name = std::move(read->name);
   prepared.text = std::move(read->text);
-  if (!read->program)
-    return std::unexpected(invalid_program(app, prepared.name, prepared.text, read->diagnostics));
+  prepared.modules = std::move(read->modules);
+  if (!read->program) return std::unexpected(invalid_program(app, prepared, read->diagnostics));
   prepared.checked = std::move(*read->program);
   if (auto failure = read_inputs(options, inputs, prepared)) return failed(*failure);
   return prepared;
@@ -254,7 +253,7 @@ int fail(App& app, const Prepared& prepared, const Error& error, const Json* mor
       .notes = {}};
   if (finding.at.file.empty()) finding.at.file = prepared.name;
   for (const std::string& line : error.context) finding.notes.push_back({{}, line});
-  App::talk(render_findings(std::span(&finding, 1), {{prepared.name, prepared.text}},
+  App::talk(render_findings(std::span(&finding, 1), prepared.sources(),
                             {.color = app.colored(STDERR_FILENO)}));
   if (app.json) {
     Json document = app.document(false);

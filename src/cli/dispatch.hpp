@@ -29,8 +29,9 @@ struct CodeOptions {
 // Options with the same meaning for every such command.
 struct DispatchOptions {
   std::string file;
-  std::vector<std::string> in;  // name=VALUE
-  std::string grid;             // X[,Y[,Z]]; empty: from the program
+  std::vector<std::string> in;   // name=VALUE
+  std::vector<std::string> set;  // NAME=VALUE, of static parameters and constants
+  std::string grid;              // X[,Y[,Z]]; empty: from the program
   std::string workgroup;
   std::string timeout = "60";  // seconds; 0: none
   bool untrusted = false;      // limits for programs from people one does not trust
@@ -39,8 +40,9 @@ struct DispatchOptions {
 
 // A checked program with its inputs.
 struct Prepared {
-  std::string name;  // of the file, for people
-  std::string text;  // what positions point into
+  std::string name;                         // of the file, for people
+  std::string text;                         // what positions point into
+  std::vector<text::ModuleSource> modules;  // and the files that it uses
   check::CheckedProgram checked;
   std::vector<std::vector<std::byte>> inputs;  // by input slot; empty where one is missing
   std::vector<ir::BufferId> missing;           // with Inputs::AsGiven
@@ -49,6 +51,12 @@ struct Prepared {
   StopCondition stop{};  // of the command: the time from its start, and Ctrl-C
   bool untrusted = false;
 
+  // For the lines that findings show.
+  [[nodiscard]] std::vector<SourceText> sources() const {
+    std::vector<SourceText> all = {{name, text}};
+    for (const text::ModuleSource& module : modules) all.push_back({module.file, module.text});
+    return all;
+  }
   // Of `timeout`: never nothing, which is no limit.
   [[nodiscard]] std::chrono::nanoseconds time_left() const;
   [[nodiscard]] std::vector<std::span<const std::byte>> input_views() const {

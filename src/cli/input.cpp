@@ -96,20 +96,37 @@ Diagnostics too_long(const Input& input) {
   return diagnostics;
 }
 
-Loaded load(const Input& input) {
+std::expected<Loaded, Failure> load(const Input& input, const std::vector<std::string>& set) {
   Loaded loaded;
+  text::ParseOptions options;
+  for (const std::string& setting : set) {
+    const size_t equals = setting.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      return std::unexpected(Failure{kExitUsage, fmt::format("--set {} has no NAME=VALUE", setting),
+                                     "write a name and a value, as in --set Size=512"});
+    options.settings.push_back({setting.substr(0, equals), setting.substr(equals + 1)});
+  }
   if (input.too_long) {
     loaded.diagnostics = too_long(input);
     loaded.partial = loaded.empty = true;
     return loaded;
   }
   if (!input.encoded) {
-    text::Parsed parsed = text::parse(input.bytes, input.name);
+    options.read_module = text::modules_beside(input.name);
+    text::Parsed parsed = text::parse(input.bytes, input.name, options);
+    for (const Diagnostic& d : parsed.diagnostics.list())
+      if (d.code == Code::BadSetting)
+        return std::unexpected(Failure{kExitUsage, fmt::format("--set: {}", d.message), d.fix});
     loaded.program = std::move(parsed.program);
     loaded.diagnostics = std::move(parsed.diagnostics);
+    loaded.modules = std::move(parsed.modules);
     loaded.partial = loaded.diagnostics.has_errors();
     return loaded;
   }
+  if (!set.empty())
+    return std::unexpected(Failure{kExitUsage,
+                                   "--set needs a program text; bytes have no names to set",
+                                   "set the values where the bytes are made, with vyre print"});
   Result<ir::Program> decoded = ir::decode(as_bytes(input.bytes));
   if (decoded) {
     loaded.program = std::move(*decoded);
@@ -123,8 +140,9 @@ Loaded load(const Input& input) {
   return loaded;
 }
 
-std::expected<CheckedFile, Failure> check_program_file(const std::string& path, Trace* trace,
-                                                       const StopCondition* stop) {
+std::expected<CheckedFile, Failure> check_program_file(const std::string& path,
+                                                       const std::vector<std::string>& set,
+                                                       Trace* trace, const StopCondition* stop) {
   TraceSpan parse_span(trace, TraceCategory::Parse, path);
   std::expected<Input, Failure> input = read_input(path);
   if (!input) return std::unexpected(std::move(input.error()));
@@ -134,8 +152,11 @@ std::expected<CheckedFile, Failure> check_program_file(const std::string& path, 
   if (stop != nullptr) stoppable.emplace(*stop);
   CheckedFile file;
   file.name = input->name;
-  Loaded loaded = load(*input);
+  std::expected<Loaded, Failure> read = load(*input, set);
+  if (!read) return std::unexpected(std::move(read.error()));
+  Loaded loaded = std::move(*read);
   file.diagnostics = std::move(loaded.diagnostics);
+  file.modules = std::move(loaded.modules);
   if (!loaded.empty) {
     if (input->encoded && !give_positions(input->name, loaded.program, input->bytes))
       input->bytes.clear();

@@ -13,6 +13,7 @@
 #include "vyre/base/trace.hpp"
 #include "vyre/check/check.hpp"
 #include "vyre/ir/program.hpp"
+#include "vyre/text/text.hpp"
 
 namespace vyre::cli {
 
@@ -35,19 +36,23 @@ struct Loaded {
   Diagnostics diagnostics;
   bool partial = false;  // `program` is fit for the checker only, because the text has errors
   bool empty = false;    // nothing could be read
+  std::vector<text::ModuleSource> modules;
 };
-Loaded load(const Input& input);
+// `set`: NAME=VALUE each. A Failure of usage if one does not fit the program.
+std::expected<Loaded, Failure> load(const Input& input, const std::vector<std::string>& set = {});
 
 // A program that has been through the checker, and what was said about it.
 struct CheckedFile {
-  std::string name;  // for people
-  std::string text;  // what the positions point into
+  std::string name;                         // for people
+  std::string text;                         // what the positions point into
+  std::vector<text::ModuleSource> modules;  // and the files that it uses
   Diagnostics diagnostics;
   std::optional<check::CheckedProgram> program;  // only without errors
 };
 // A path that cannot be read is a Failure; an invalid program is not. With `stop`, Ctrl-C stops it,
 // too, once the file is read: it then throws Stopped.
 std::expected<CheckedFile, Failure> check_program_file(const std::string& path,
+                                                       const std::vector<std::string>& set = {},
                                                        Trace* trace = nullptr,
                                                        const StopCondition* stop = nullptr);
 

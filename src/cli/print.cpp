@@ -66,10 +66,12 @@ int run_print(App& app, const PrintOptions& options) {
   const std::expected<Input, Failure> input = read_input(options.file);
   if (!input) return app.fail(input.error());
 
-  Loaded loaded = load(*input);
+  std::expected<Loaded, Failure> read = load(*input, options.set);
+  if (!read) return app.fail(read.error());
+  Loaded loaded = std::move(*read);
   const bool ok = !loaded.diagnostics.has_errors();
   loaded.diagnostics.sort();
-  if (!ok && !app.json) app.show(loaded.diagnostics, input->name, input->bytes);
+  if (!ok && !app.json) app.show(loaded.diagnostics, input->name, input->bytes, loaded.modules);
 
   const std::string content = ok ? content_of(loaded.program, options.as) : "";
   if (ok && options.output != "-") {

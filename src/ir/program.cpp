@@ -135,9 +135,19 @@ LocId Program::loc_of_require(size_t index) const {
 
 Position Program::position(LocId id) const {
   if (!id.valid() || id.index() >= positions.locs.size()) return {};
+  const auto place = [this](const Loc& loc) -> Position {
+    return {loc.file < positions.files.size() ? positions.files[loc.file] : std::string(), loc.line,
+            loc.column, loc.length};
+  };
   const Loc& loc = positions.locs[id.index()];
-  return {loc.file < positions.files.size() ? positions.files[loc.file] : std::string(), loc.line,
-          loc.column, loc.length};
+  Position position = place(loc);
+  // Each use was added before what it expands to; anything else is no chain.
+  for (LocId use = loc.inlined_at, inner = id; use.valid() && use.value < inner.value;
+       use = positions.locs[use.index()].inlined_at) {
+    position.used_at.push_back(place(positions.locs[use.index()]));
+    inner = use;
+  }
+  return position;
 }
 
 bool operator==(const Program& a, const Program& b) {

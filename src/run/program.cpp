@@ -39,9 +39,15 @@ std::unexpected<Error> invalid(Diagnostics diagnostics) {
 
 Result<check::CheckedProgram> parse_checked(std::string_view text, std::string_view file,
                                             const StopCondition& stop) {
+  return parse_checked(text, file, text::ParseOptions{}, stop);
+}
+
+Result<check::CheckedProgram> parse_checked(std::string_view text, std::string_view file,
+                                            const text::ParseOptions& options,
+                                            const StopCondition& stop) {
   return enter({"reading program", file}, [&]() -> Result<check::CheckedProgram> {
     const StopScope scope(stop);
-    text::Parsed parsed = text::parse(text, file);
+    text::Parsed parsed = text::parse(text, file, options);
     const bool broken = parsed.diagnostics.has_errors();
     // The checker reports what it can of a broken text, so that one run reports everything.
     check::Checked checked = check::check(std::move(parsed.program), broken);
@@ -53,6 +59,12 @@ Result<check::CheckedProgram> parse_checked(std::string_view text, std::string_v
 }
 
 Result<check::CheckedProgram> load_checked(const std::filesystem::path& path,
+                                           const StopCondition& stop) {
+  return load_checked(path, std::vector<text::Setting>{}, stop);
+}
+
+Result<check::CheckedProgram> load_checked(const std::filesystem::path& path,
+                                           std::vector<text::Setting> settings,
                                            const StopCondition& stop) {
   return enter({"reading a program"}, [&]() -> Result<check::CheckedProgram> {
     const StopScope scope(stop);
@@ -73,7 +85,13 @@ Result<check::CheckedProgram> load_checked(const std::filesystem::path& path,
                   fmt::format("cannot read the program {}: {}. Fix: name a file that can be read",
                               path.string(), std::strerror(errno)));
     const auto encoded = std::as_bytes(std::span(bytes));
-    if (!ir::is_encoded(encoded)) return parse_checked(bytes, path.string());
+    if (!ir::is_encoded(encoded)) {
+      const text::ParseOptions options{text::modules_beside(path.string()), std::move(settings)};
+      return parse_checked(bytes, path.string(), options);
+    }
+    if (!settings.empty())
+      return fail(ErrorCode::InvalidArgument,
+                  "settings are for program texts. Fix: set the values where the bytes are made");
     VYRE_TRY_ASSIGN(auto program, ir::decode(encoded));
     return check::check_valid(std::move(program));
   });

@@ -32,8 +32,7 @@ constexpr std::string_view kBarrierSubgroup = "write the statement `barrier subg
 constexpr std::string_view kFence =
     "barriers order memory, `barrier workgroup;` or `barrier grid;`; between two lanes use atomic "
     "operations with `acquire` and `release`";
-constexpr std::string_view kPrint =
-    "write `print(\"x = {}\", x);` and run with `vyre run --print`";
+constexpr std::string_view kPrint = "write `print(\"x = {}\", x);` and run with `vyre run --print`";
 constexpr std::string_view kVector =
     "there are no vector types; use a value for each component, or more lanes";
 constexpr std::string_view kVectorFunction =
@@ -552,10 +551,10 @@ std::string_view syntax_of_habit(const Token& before, const Token& token, const 
                  ? "buffers have one axis: write `a[row * width + column]`"
                  : std::string_view();
     case TokenKind::LBrace:
-      return before.kind == TokenKind::Assign
-                 ? "a table is `const t : f32[] = {1.0, 2.0};`, a private array `var a : f32[2] = {1.0, "
-                   "2.0};`"
-                 : std::string_view();
+      return before.kind == TokenKind::Assign ? "a table is `const t : f32[] = {1.0, 2.0};`, a "
+                                                "private array `var a : f32[2] = {1.0, "
+                                                "2.0};`"
+                                              : std::string_view();
     case TokenKind::String: return "there are no strings; a message stands in `require` only";
     case TokenKind::Plus: return "leave out the sign";
     case TokenKind::At:

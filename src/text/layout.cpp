@@ -205,7 +205,8 @@ void Writer::write_physical(const Line& line, size_t first, size_t last, uint32_
 // Tokens in, lines out.
 class Liner {
  public:
-  explicit Liner(std::string_view source) : lexer_(source, {}, nullptr) {}
+  explicit Liner(std::string_view source)
+      : names_(static_names_of(source)), lexer_(source, {}, nullptr), spacing_(&names_) {}
   std::string run();
 
  private:
@@ -215,6 +216,7 @@ class Liner {
   void finish_line();
   static Piece comment_piece(const Token& token);
 
+  StaticNames names_;
   Lexer lexer_;
   Spacing spacing_;
   Writer writer_;
@@ -283,7 +285,7 @@ void Liner::take(const Token& token) {
     line_.opens = true;
     indent_ += kIndent;
     complete_ = true;
-  } else if (token.kind == TokenKind::Semicolon) {
+  } else if (token.kind == TokenKind::Semicolon || joint.ends_line) {
     complete_ = true;
   }
 }

@@ -119,7 +119,17 @@ Position Lexer::here(uint32_t column, uint32_t length) const {
   return {std::string(file_), line_, column, std::max(length, 1u)};
 }
 
-void Lexer::skip_unwanted(bool (*wanted)(std::string_view), int64_t& depth) {
+void Lexer::resume_after(const Token& token) {
+  at_ = static_cast<size_t>(token.text.data() - source_.data()) + token.text.size();
+  line_ = token.line;
+  column_ = token.column + token.length;
+  newlines_ = 0;
+  first_ = false;
+  after_bad_ = false;
+  previous_ = token.kind;
+}
+
+void Lexer::skip_unwanted(bool (*wanted)(std::string_view), int64_t& depth, int64_t& lowest) {
   while (at_ < source_.size()) {
     const char c = source_[at_];
     size_t bytes = 1;
@@ -139,7 +149,7 @@ void Lexer::skip_unwanted(bool (*wanted)(std::string_view), int64_t& depth) {
       case Class::Punctuation:
         if (c == '/' && (peek(1) == '/' || peek(1) == '*')) return;
         if (c == '{') ++depth;
-        if (c == '}') --depth;
+        if (c == '}') lowest = std::min(lowest, --depth);
         break;
       case Class::Space: break;
     }

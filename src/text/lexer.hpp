@@ -85,8 +85,10 @@ class Lexer {
   Token next();
   // A fast way through a text for a caller that needs a few words only: passes over numbers,
   // operators and names that `wanted` does not want, up to a comment, a string or a bad character.
-  // `depth` goes up and down with the braces on the way.
-  void skip_unwanted(bool (*wanted)(std::string_view), int64_t& depth);
+  // `depth` goes up and down with the braces on the way, `lowest` is the least it has been.
+  void skip_unwanted(bool (*wanted)(std::string_view), int64_t& depth, int64_t& lowest);
+  // Goes on behind a token of this text that was read before.
+  void resume_after(const Token& token);
 
   // While a text of another language is skipped, which is reported as a whole.
   void set_silent(bool silent) { silent_ = silent; }

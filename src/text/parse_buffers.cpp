@@ -26,6 +26,13 @@ void Parser::parse_buffer(Items&) {
   const uint32_t index = declared_index(name);
   ir::Buffer buffer;
   if (index != ir::ExprId::kNone) buffer = program_.buffers[index];
+  parse_buffer_rest(buffer);
+  ++buffers_seen_;
+  if (index != ir::ExprId::kNone) program_.buffers[index] = std::move(buffer);
+}
+
+// What follows the name of a buffer.
+void Parser::parse_buffer_rest(ir::Buffer& buffer) {
   const Token after_name = tok_;
   expect(TokenKind::Colon, "and an element type after the name of a buffer");
   if (const auto type = parse_type(true)) buffer.element = *type;
@@ -36,8 +43,6 @@ void Parser::parse_buffer(Items&) {
   // What could not be read may have been its size.
   if (panicking_ && !buffer.count.valid() && buffer.axes.empty() && !buffer.scalar)
     buffer.count = poison(after_name).id;
-  ++buffers_seen_;
-  if (index != ir::ExprId::kNone) program_.buffers[index] = std::move(buffer);
 }
 
 // `[]`, `[n]` or `[h, w]`.

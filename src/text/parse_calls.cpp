@@ -115,15 +115,6 @@ void Parser::discard_postfix() {
   expect_close(TokenKind::RBracket, bracket);
 }
 
-Parser::Value Parser::parse_call(const Token& name, ir::FnId fn) {
-  const Nesting nesting(*this);
-  if (!nesting.fits) return too_deep(name);
-  std::vector<ir::Arg> args;
-  const uint32_t depth = parse_args(args);
-  if (panicking_) return poison(name);
-  return make(ir::Call{fn, program_.add_args(args)}, name, depth + 1);
-}
-
 // ---- built-in functions
 
 Parser::Value Parser::parse_intrinsic(const Token& name, ir::Intrinsic op) {
@@ -198,6 +189,9 @@ Parser::Value Parser::parse_len(const Token& name) {
       (axis && array))
     return axis ? make(ir::AxisLen{*memory_of(symbol), *axis}, name, 1)
                 : make(ir::Len{*memory_of(symbol)}, name, 1);
+  // A private array that was passed as a buffer has its constant length.
+  if (symbol.kind == Symbol::Kind::Array && frame_.in_place != nullptr)
+    return length_of_array(ir::LocalId{symbol.index}, name);
   if (symbol.kind != Symbol::Kind::Unknown) {
     Diagnostic* const error = report(
         Code::WrongKindOfName, argument,
@@ -207,6 +201,22 @@ Parser::Value Parser::parse_len(const Token& name) {
     note_declaration(error, symbol);
   }
   return poison(name);
+}
+
+Parser::Value Parser::length_of_array(ir::LocalId id, const Token& name) {
+  const ir::Range axes = program_[id].axes;
+  std::vector<ir::ExprId> lengths(program_.values(axes).begin(), program_.values(axes).end());
+  if (lengths.empty()) lengths.push_back(program_[id].count);
+  std::optional<Value> product;
+  for (const ir::ExprId length : lengths) {
+    const auto copy = length.valid() ? clone(length) : std::nullopt;
+    if (!copy) return poison(name);
+    const Value factor = make(ir::Cast{ir::Type::U32, *copy}, name, 2);
+    product = product ? make(ir::Binary{ir::BinaryOp::Mul, product->id, factor.id}, name,
+                             std::max(product->depth, factor.depth) + 1)
+                      : factor;
+  }
+  return *product;
 }
 
 // The number of an axis, as a literal.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators, literals and names.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -102,6 +103,11 @@ Parser::Value Parser::parse_binary(int min_precedence) {
     }
     const Value right = parse_binary(ir::precedence_of(*op) + 1);
     compared = ir::is_comparison(*op);
+    if ((left.record != kNoIndex || right.record != kNoIndex) &&
+        (*op == ir::BinaryOp::Eq || *op == ir::BinaryOp::Ne)) {
+      left = compare_records(sign, *op, left, right);
+      continue;
+    }
     left = chained && compared ? poison(sign)
                                : make(ir::Binary{*op, left.id, right.id}, sign,
                                       std::max(left.depth, right.depth) + 1);
@@ -143,7 +149,11 @@ Parser::Value Parser::parse_primary() {
     case TokenKind::Int:
     case TokenKind::Float: return parse_literal(nullptr);
     case TokenKind::LParen: return parse_parenthesized();
-    case TokenKind::Name: return parse_name();
+    case TokenKind::Name: {
+      const Value value = parse_name();
+      skip_fields();
+      return value;
+    }
     default: break;
   }
   unexpected_in_code("an expression", "write a value here");
@@ -160,7 +170,9 @@ Parser::Value Parser::parse_parenthesized() {
         ir::type_from_name(tok_.text) ? tok_.text : type_of_habit(tok_.text);
     if (!type.empty()) return parse_cast_in_front(type);
   }
+  const bool bare = std::exchange(bare_condition_, false);
   const Value value = nesting.fits ? parse_expression() : too_deep(paren);
+  bare_condition_ = bare;
   expect_close(TokenKind::RParen, paren);
   return value;
 }
@@ -202,11 +214,17 @@ Parser::Value Parser::parse_name() {
     advance();
     return make(ir::BoolLiteral{name.text == "true"}, name, 1);
   }
+  if (is_static_function(name)) return parse_static_function();
+  if (next_.kind == TokenKind::Dot &&
+      (used_module(name) != kNoIndex ||
+       (wanted_ == Report::Syntax && !ir::builtin_from_name(name.text) &&
+        scopes_.find(name.text).where == Found::Where::Nowhere)))
+    return parse_member();
   const bool reserved = ir::is_reserved(name.text);
   if (!reserved || scopes_.find(name.text).where != Found::Where::Nowhere) {
     const Symbol symbol = resolve(name, next_.kind == TokenKind::LParen);
     advance();
-    return parse_symbol(name, symbol);
+    return parse_symbol(name, name, symbol);
   }
   if (const auto builtin = ir::builtin_from_name(name.text)) {
     advance();
@@ -230,6 +248,7 @@ std::string Parser::fix_of_unknown(const Token& name, bool callable) const {
 Symbol Parser::resolve(const Token& name, bool callable) {
   const Found found = scopes_.find(name.text);
   if (found.where == Found::Where::Visible) return found.symbol;
+  if (found.where == Found::Where::Around) return capture(name, found.symbol);
   if (panicking_) return {};
   if (found.where == Found::Where::Hidden) {
     const bool buffer = found.symbol.kind == Symbol::Kind::Buffer;
@@ -279,6 +298,14 @@ std::optional<ir::Memory> Parser::memory_of(Symbol symbol) const {
     case Symbol::Kind::Scalar:
     case Symbol::Kind::Const:
     case Symbol::Kind::Fn:
+    case Symbol::Kind::Generic:
+    case Symbol::Kind::ModuleConst:
+    case Symbol::Kind::StructType:
+    case Symbol::Kind::Struct:
+    case Symbol::Kind::StructArray:
+    case Symbol::Kind::Type:
+    case Symbol::Kind::Static:
+    case Symbol::Kind::Target:
     case Symbol::Kind::Unknown: return std::nullopt;
   }
   return std::nullopt;
@@ -292,14 +319,79 @@ std::string Parser::kind_of(Symbol symbol) const {
     case Symbol::Kind::Const: return "a constant";
     case Symbol::Kind::Table: return "a constant table";
     case Symbol::Kind::Buffer: return is_scalar(symbol) ? "a scalar" : "a buffer";
-    case Symbol::Kind::Fn: return "a function";
+    case Symbol::Kind::Fn:
+    case Symbol::Kind::Generic:
+    case Symbol::Kind::Target: return "a function";
+    case Symbol::Kind::ModuleConst: return "a constant of a module";
+    case Symbol::Kind::StructType: return "a struct";
+    case Symbol::Kind::Struct: return "a local of a struct";
+    case Symbol::Kind::StructArray: return "a private array of structs";
+    case Symbol::Kind::Type:
+    case Symbol::Kind::Static: return "a static parameter";
     case Symbol::Kind::Unknown: return "not declared";
   }
   return {};
 }
 
-// A name of the program, already read; what follows it must fit what it is.
-Parser::Value Parser::parse_symbol(const Token& name, Symbol symbol) {
+// What is expanded, its name read.
+Parser::Value Parser::parse_expanded(const Token& name, const Token& start, Symbol symbol) {
+  switch (symbol.kind) {
+    case Symbol::Kind::Generic:
+      if (at(TokenKind::LParen) || at(TokenKind::Less)) return parse_fn_call(name, start, symbol);
+      break;
+    case Symbol::Kind::Target:
+      if (at(TokenKind::LParen)) {
+        const FnTarget target = targets_[symbol.index];
+        return parse_target_call(name, target);
+      }
+      break;
+    case Symbol::Kind::ModuleConst: {
+      if (wanted_ == Report::Syntax) {
+        discard_postfix();
+        return poison(name);
+      }
+      const auto id = module_const(symbol.index, name);
+      if (!id) return poison(name);
+      const auto kind = program_[*id].table ? Symbol::Kind::Table : Symbol::Kind::Const;
+      return parse_symbol(name, start, {kind, id->value});
+    }
+    case Symbol::Kind::StructType:
+    case Symbol::Kind::Struct:
+    case Symbol::Kind::StructArray: return parse_struct_symbol(name, symbol);
+    case Symbol::Kind::Static:
+      if (!at(TokenKind::LParen) && !at(TokenKind::LBracket))
+        return static_literal(static_values_[symbol.index], name);
+      break;
+    case Symbol::Kind::Type:
+    case Symbol::Kind::Scalar:
+    case Symbol::Kind::Array:
+    case Symbol::Kind::BufferParam:
+    case Symbol::Kind::Const:
+    case Symbol::Kind::Table:
+    case Symbol::Kind::Buffer:
+    case Symbol::Kind::Fn:
+    case Symbol::Kind::Unknown: break;
+  }
+  report(Code::WrongKindOfName, name,
+         fmt::format("{} is {} and cannot be used so", quoted(name.text), kind_of(symbol)),
+         symbol.kind == Symbol::Kind::Type     ? "write `x as T` to convert"
+         : symbol.kind == Symbol::Kind::Static ? "use its value"
+                                               : "call it");
+  discard_postfix();
+  return poison(name);
+}
+
+// A name of the program, already read; what follows it must fit what it is. `start`: the name of
+// its module, if it has one.
+Parser::Value Parser::parse_symbol(const Token& name, const Token& start, Symbol symbol) {
+  if (symbol.kind > Symbol::Kind::Unknown) return parse_expanded(name, start, symbol);
+  const bool constant = symbol.kind == Symbol::Kind::Const || symbol.kind == Symbol::Kind::Table;
+  if (constant && wanted_ != Report::Syntax) {
+    if (in_static_)
+      const_static_uses_[symbol.index] = true;
+    else
+      ++const_uses_[symbol.index];
+  }
   const bool indexed = at(TokenKind::LBracket);
   const bool called = at(TokenKind::LParen);
   const std::optional<ir::Memory> memory = memory_of(symbol);
@@ -308,7 +400,7 @@ Parser::Value Parser::parse_symbol(const Token& name, Symbol symbol) {
   if (symbol.kind == Symbol::Kind::Const && !indexed && !called)
     return make(ir::ConstRef{ir::ConstId{symbol.index}}, name, 1);
   if (is_scalar(symbol) && !indexed && !called) return make_scalar(name, *memory);
-  if (symbol.kind == Symbol::Kind::Fn && called) return parse_call(name, ir::FnId{symbol.index});
+  if (symbol.kind == Symbol::Kind::Fn && called) return parse_fn_call(name, start, symbol);
   if (memory && indexed && !is_scalar(symbol)) return parse_indexed(name, *memory);
   if (symbol.kind != Symbol::Kind::Unknown) {
     const std::string shown(name.text.substr(0, 60));
@@ -369,7 +461,9 @@ Parser::Value Parser::parse_indexed(const Token& name, ir::Memory memory) {
   const Token bracket = tok_;
   advance();
   const Nesting nesting(*this);
+  const bool bare = std::exchange(bare_condition_, false);
   const Value index = nesting.fits ? parse_indices(name, memory) : too_deep(name);
+  bare_condition_ = bare;
   expect_close(TokenKind::RBracket, bracket);
   return make(ir::Load{memory, index.id}, name, index.depth + 1);
 }

@@ -12,6 +12,18 @@
 namespace vyre::text {
 
 void Parser::parse_file() {
+  parse_uses();
+  if (at_word("module") && next_.kind == TokenKind::Name) {
+    report(Code::BadModule, tok_, "the file holds a module, not a program",
+           "use it from a program, `use \"file.vyre\";`");
+    if (wanted_ == Report::Syntax) {
+      scopes_.set_unit(0);
+      parse_module_frame();
+    } else {
+      stop();
+    }
+    return;
+  }
   if (at(TokenKind::End)) {
     unexpected("`program`", "start with `program name { ... }`");
     return;
@@ -42,6 +54,10 @@ void Parser::parse_file() {
     program_.name = name.kind == TokenKind::Name ? name.text : "";
     program_.positions.program = loc(name);
     panicking_ = panicking_ && at(TokenKind::End);
+    if (at(TokenKind::Less) && !panicking_) {
+      expands_ = true;
+      parse_program_statics();
+    }
     if (at(TokenKind::LBrace)) open_.push_back({tok_, line_indent_});
     expect(TokenKind::LBrace, "after the name of the program");
     if (at(TokenKind::End) && open_.empty()) return;
@@ -103,7 +119,26 @@ void Parser::parse_item(Items& items, Place place) {
                        scopes_.find(tok_.text).where == Found::Where::Visible;
   // `scratch` is a word only where it begins a declaration.
   const bool plain_name = at_word("scratch") && next_.kind != TokenKind::Name;
-  if (handler != handlers().end() && !as_name && !plain_name) {
+  const bool word_follows = at(TokenKind::Name) && next_.kind == TokenKind::Name;
+  if (word_follows && tok_.text == "struct") {
+    if (place == Place::Block)
+      report(Code::UnexpectedToken, tok_, "`struct` stands inside a block",
+             "move it out of all blocks, directly into the program");
+    if (!count_item(true)) return;
+    parse_struct();
+  } else if (word_follows && tok_.text == "tune" && next_.text == "const") {
+    report(Code::BadTune, tok_, "`tune const` stands in a program",
+           "declare it in a module; a program has `const`, which `--set` changes");
+    advance();
+    if (!count_item(true)) return;
+    parse_const(items);
+  } else if (place == Place::Block && in_function_ && word_follows &&
+             (tok_.text == "shared" || tok_.text == "scratch")) {
+    const ir::BufferKind kind =
+        tok_.text == "shared" ? ir::BufferKind::Shared : ir::BufferKind::Scratch;
+    if (!count_item(true)) return;
+    parse_hoisted(kind);
+  } else if (handler != handlers().end() && !as_name && !plain_name) {
     static constexpr std::array kTopOnly = std::to_array<std::string_view>(
         {"workgroup", "over", "const", "require", "fn", "in", "uniform", "inout", "out",
          "writeonly", "shared", "persistent", "scratch"});
@@ -262,6 +297,24 @@ void Parser::report_type_first(std::string_view what) {
 std::optional<ir::Type> Parser::parse_type(bool storage_allowed) {
   if (panicking_) return std::nullopt;
   auto type = at(TokenKind::Name) ? ir::type_from_name(tok_.text) : std::nullopt;
+  if (!type && expands_ && at(TokenKind::Name)) {
+    const Found found = scopes_.find(tok_.text);
+    if (found.symbol.kind == Symbol::Kind::Type &&
+        (found.where == Found::Where::Visible || found.where == Found::Where::Around))
+      type = static_cast<ir::Type>(found.symbol.index);
+    if (found.where == Found::Where::Visible && found.symbol.kind == Symbol::Kind::StructType) {
+      report(Code::BadStructUse, tok_,
+             fmt::format("the struct {} stands where a scalar type belongs", quoted(tok_.text)),
+             "buffers and conversions have scalar types");
+      type = ir::Type::U32;
+    }
+  }
+  if (!type && wanted_ == Report::Syntax && at(TokenKind::Name) &&
+      (next_.kind == TokenKind::Dot || type_of_habit(tok_.text).empty())) {
+    // A struct, perhaps of another file.
+    parse_type_name();
+    return ir::Type::U32;
+  }
   const std::string_view meant = type ? std::string_view() : type_of_habit(tok_.text);
   if (!meant.empty()) {
     report(Code::UnexpectedToken, tok_, fmt::format("expected a type, found {}", describe(tok_)),
@@ -348,9 +401,17 @@ void Parser::parse_over(Items&) {
 
 void Parser::parse_const(Items&) {
   advance();
-  const Token name = parse_new_name("constant");
+  parse_const_named(parse_new_name("constant"));
+}
+
+void Parser::parse_const_named(const Token& name) {
   if (panicking_) return;
   const uint32_t index = declared_index(name);
+  if (index != ir::ExprId::kNone && const_read_[index]) {
+    // Read before, where its value was asked for.
+    skip_item();
+    return;
+  }
   if (at(TokenKind::Assign)) {
     unexpected("`:` and a type", fmt::format("write the type, as in `const {} : u32 = ...`",
                                              name.text.substr(0, ir::kMaxNameBytes)));
@@ -391,6 +452,11 @@ void Parser::parse_const(Items&) {
     constant.table = table;
     constant.values = values;
     const_read_[index] = true;
+    if (unit_ == 0 && options_ != nullptr && !options_->settings.empty()) {
+      settable_.push_back(constant.name);
+      if (const Setting* const setting = setting_of(constant.name))
+        apply_setting(program_.consts[index], *setting, name);
+    }
   }
   expect_semicolon();
 }
@@ -431,12 +497,19 @@ void Parser::parse_require(Items&) {
 void Parser::parse_fn(Items&) {
   advance();
   const Token name = parse_new_name("function");
+  if (const auto generic = decl_at_.find(name.text.data());
+      !panicking_ && generic != decl_at_.end() && fn_decls_[generic->second].plain == kNoIndex) {
+    parse_generic_fn(generic->second, name);
+    return;
+  }
   if (panicking_ && (at(TokenKind::LParen) || next_.kind == TokenKind::LParen)) {
     if (!at(TokenKind::LParen)) advance();
     panicking_ = false;
   }
   const uint32_t index = declared_index(name);
   const bool outer = std::exchange(in_function_, true);
+  const Frame outer_frame = std::exchange(frame_, Frame{});
+  if (index != ir::ExprId::kNone) frame_.owner = ir::FnId{index};
   scopes_.enter_function();
   const std::vector<ir::LocalId> params = parse_params();
   // A mistake among the parameters must not lose the result type: every `return` would be wrong.
@@ -456,7 +529,23 @@ void Parser::parse_fn(Items&) {
     }
   }
   scopes_.leave_function();
+  frame_ = outer_frame;
   in_function_ = outer;
+}
+
+// One that becomes instances: skipped here, and read where it is used.
+void Parser::parse_generic_fn(uint32_t decl, const Token& name) {
+  if (fn_decls_[decl].name.text.data() != name.text.data()) return;
+  if (wanted_ == Report::Syntax) {
+    head_of(decl);
+    if (!fn_decls_[decl].broken) {
+      fn_decls_[decl].used = false;
+      check_generic(decl);
+    } else {
+      panicking_ = true;
+    }
+  }
+  skip_item();
 }
 
 std::vector<ir::LocalId> Parser::parse_params() {
@@ -490,6 +579,22 @@ void Parser::parse_param_type_first(std::vector<ir::LocalId>& params) {
   accept(TokenKind::Name);
 }
 
+// `[]`, `[,]`: the number of axes of a buffer parameter.
+uint8_t Parser::parse_rank() {
+  const Token bracket = tok_;
+  if (!expect(TokenKind::LBracket, "after the element type")) return 1;
+  const Token first = tok_;
+  uint32_t rank = 1;
+  while (accept(TokenKind::Comma)) ++rank;
+  if (rank > ir::kMaxAxes) {
+    report(Code::BadShape, first, fmt::format("a parameter of {} axes", rank),
+           fmt::format("use at most {} axes", ir::kMaxAxes));
+    rank = ir::kMaxAxes;
+  }
+  expect_close(TokenKind::RBracket, bracket);
+  return static_cast<uint8_t>(rank);
+}
+
 void Parser::parse_param(std::vector<ir::LocalId>& params) {
   if (type_comes_first()) {
     parse_param_type_first(params);
@@ -504,26 +609,21 @@ void Parser::parse_param(std::vector<ir::LocalId>& params) {
     local.kind = ir::Local::Kind::BufferParam;
   }
   const bool buffer = local.kind == ir::Local::Kind::BufferParam;
+  if (!buffer && !panicking_ && at_struct_type()) {
+    const auto type = type_of(parse_type_name(), false);
+    if (!type || !type->is_struct()) return;
+    const uint32_t record =
+        declare_record(type->record, name.text, name, ir::Local::Kind::Param, {});
+    scopes_.declare(name.text, {Symbol::Kind::Struct, record});
+    for (const ir::LocalId id : record_locals_[record].fields) params.push_back(id);
+    return;
+  }
   if (const auto type = parse_type(buffer)) local.type = type;
   if (!panicking_ && !buffer && at(TokenKind::LBracket)) {
     unexpected("`,` or `)`", "write `buffer` before the type to pass a buffer");
     local.kind = ir::Local::Kind::BufferParam;
   }
-  if (!panicking_ && buffer) {
-    const Token bracket = tok_;
-    if (expect(TokenKind::LBracket, "after the element type")) {
-      const Token first = tok_;
-      uint32_t rank = 1;
-      while (accept(TokenKind::Comma)) ++rank;
-      if (rank > ir::kMaxAxes) {
-        report(Code::BadShape, first, fmt::format("a parameter of {} axes", rank),
-               fmt::format("use at most {} axes", ir::kMaxAxes));
-        rank = ir::kMaxAxes;
-      }
-      local.rank = static_cast<uint8_t>(rank);
-      expect_close(TokenKind::RBracket, bracket);
-    }
-  }
+  if (!panicking_ && buffer) local.rank = parse_rank();
   const auto kind =
       local.kind == ir::Local::Kind::BufferParam ? Symbol::Kind::BufferParam : Symbol::Kind::Scalar;
   const ir::LocalId id = program_.add(std::move(local), loc(name));

@@ -121,7 +121,12 @@ void Parser::parse_let(Items& items) {
   if (panicking_) return;
   std::optional<ir::Type> type;
   if (accept(TokenKind::Colon)) {
-    const bool known = ir::type_from_name(tok_.text).has_value();
+    if (at_struct_type()) {
+      parse_struct_let(items, keyword, name, parse_type_name());
+      return;
+    }
+    const bool known = ir::type_from_name(tok_.text).has_value() ||
+                       scopes_.find(tok_.text).symbol.kind == Symbol::Kind::Type;
     type = parse_type(false);
     if (type && at(TokenKind::LBracket)) {
       parse_array(items, keyword, name, *type);
@@ -137,23 +142,36 @@ void Parser::parse_let(Items& items) {
   }
   if (!panicking_) {
     advance();
-    value = parse_whole_value(name);
+    sink_ = &items;
+    const Value whole = parse_whole(name);
+    if (whole.record != kNoIndex && !type) {
+      finish_struct_let(items, keyword, name, whole, records_[whole.record].type);
+      return;
+    }
+    value = whole.id;
   }
   // Declared also after an error, so that its uses are not reported as well.
   if (!value.valid()) value = poison(name).id;
-  ir::Local local{
-      std::string(name.text), is_var ? ir::Local::Kind::Var : ir::Local::Kind::Let, type, {}};
+  ir::Local local{local_name(name), is_var ? ir::Local::Kind::Var : ir::Local::Kind::Let, type, {}};
   const ir::LocalId id = program_.add(std::move(local), loc(name));
   scopes_.declare(name.text, {Symbol::Kind::Scalar, id.value});
+  note_let(id, value, {});
   items.push_back(program_.add(ir::Stmt{ir::Let{id, value}}, loc(keyword)));
 }
 
 // The value of a statement and its `;`. What goes on as no expression does says nothing about its
 // type.
 ir::ExprId Parser::parse_whole_value(const Token& name) {
-  const ir::ExprId value = parse_expr();
+  return parse_whole(name).id;
+}
+
+// The same, of which a call that is expanded in place may be the whole.
+Parser::Value Parser::parse_whole(const Token& name) {
+  whole_start_ = tok_.text.data();
+  const Value value = parse_expression();
+  whole_start_ = nullptr;
   expect_semicolon();
-  return panicking_ ? poison(name).id : value;
+  return panicking_ ? poison(name) : value;
 }
 
 void Parser::parse_array(Items& items, const Token& keyword, const Token& name, ir::Type type) {
@@ -164,7 +182,7 @@ void Parser::parse_array(Items& items, const Token& keyword, const Token& name, 
   }
   const Token bracket = tok_;
   advance();
-  ir::Local array{std::string(name.text), ir::Local::Kind::Array, type, {}};
+  ir::Local array{local_name(name), ir::Local::Kind::Array, type, {}};
   parse_lengths(bracket, array.count, array.axes);
   expect_close(TokenKind::RBracket, bracket);
   if (!panicking_ && accept(TokenKind::Assign)) {
@@ -253,11 +271,34 @@ void Parser::parse_name_statement(Items& items) {
   if (skip_foreign_statement()) return;
   const Token name = tok_;
   std::optional<ir::BinaryOp> op;
-  if (next_.kind == TokenKind::LParen ||
+  const bool member =
+      next_.kind == TokenKind::Dot &&
+      (used_module(name) != kNoIndex ||
+       (wanted_ == Report::Syntax && scopes_.find(name.text).where == Found::Where::Nowhere &&
+        !ir::builtin_from_name(name.text)));
+  const bool generic =
+      next_.kind == TokenKind::Less && scopes_.find(name.text).symbol.kind == Symbol::Kind::Generic;
+  if (next_.kind == TokenKind::LParen || member || generic ||
       (name.text == "bitcast" && next_.kind == TokenKind::Less)) {
-    const ir::ExprId value = parse_primary().id;
-    items.push_back(program_.add(ir::Stmt{ir::Eval{value}}, loc(name)));
+    sink_ = &items;
+    whole_start_ = name.text.data();
+    expanded_statement_ = false;
+    call_is_statement_ = true;
+    const Value value = parse_primary();
+    call_is_statement_ = false;
+    whole_start_ = nullptr;
+    if (value.record != kNoIndex && expanded_statement_) records_[value.record].taken = true;
+    if (!std::exchange(expanded_statement_, false))
+      items.push_back(program_.add(ir::Stmt{ir::Eval{value.id}}, loc(name)));
     expect_semicolon();
+  } else if (expands_ && parse_struct_assignment(items, name)) {
+    return;
+  } else if (wanted_ == Report::Syntax && next_.kind == TokenKind::Dot &&
+             !ir::builtin_from_name(name.text)) {
+    // A field of a struct that another file may declare.
+    advance();
+    skip_fields();
+    if (parse_assign_operator(op)) parse_whole(name);
   } else if (next_.kind == TokenKind::LBracket || assign_operator(next_.kind, op)) {
     parse_assignment(items, name);
   } else if (const auto builtin = ir::builtin_from_name(name.text);
@@ -305,7 +346,9 @@ void Parser::parse_assignment(Items& items, const Token& name) {
   std::optional<ir::BinaryOp> op;
   if (next_.kind == TokenKind::LBracket) {
     const Element element = parse_element("an assignment");
+    skip_fields();
     if (!parse_assign_operator(op)) return;
+    sink_ = &items;
     const ir::ExprId value = parse_whole_value(name);
     if (element.memory.valid())
       items.push_back(
@@ -314,6 +357,7 @@ void Parser::parse_assignment(Items& items, const Token& name) {
     const std::optional<ir::LocalId> local = assignable(name);
     advance();
     if (!parse_assign_operator(op)) return;
+    sink_ = &items;
     const ir::ExprId value = parse_whole_value(name);
     if (local) items.push_back(program_.add(ir::Stmt{ir::Assign{*local, op, value}}, loc(name)));
   }
@@ -331,6 +375,19 @@ std::optional<ir::LocalId> Parser::assignable(const Token& name) {
                      fmt::format("the constant {} cannot be assigned", quoted(name.text)),
                      "use a `var`");
       break;
+    case Symbol::Kind::ModuleConst:
+    case Symbol::Kind::Static:
+    case Symbol::Kind::Struct:
+    case Symbol::Kind::StructArray:
+    case Symbol::Kind::StructType:
+    case Symbol::Kind::Type:
+      error =
+          report(Code::AssignToImmutable, name,
+                 fmt::format("{} is {} and cannot be assigned", quoted(name.text), kind_of(symbol)),
+                 "use a `var`");
+      break;
+    case Symbol::Kind::Generic:
+    case Symbol::Kind::Target:
     case Symbol::Kind::Fn:
       error = report(Code::WrongKindOfName, name,
                      fmt::format("{} is a function and cannot be assigned", quoted(name.text)),
@@ -364,7 +421,9 @@ std::string Parser::fix_of_condition() const {
 // What is no condition followed by a block says nothing about its type.
 ir::ExprId Parser::parse_condition() {
   const Token start = tok_;
+  const bool outer = std::exchange(bare_condition_, true);
   const ir::ExprId condition = parse_expr();
+  bare_condition_ = outer;
   if (panicking_) return poison(start).id;
   if (at(TokenKind::LBrace)) return condition;
   syntax_error(Code::UnexpectedToken, tok_, fmt::format("expected `{{`, found {}", describe(tok_)),
@@ -373,6 +432,10 @@ ir::ExprId Parser::parse_condition() {
 }
 
 void Parser::parse_if(Items& items) {
+  if (next_.kind == TokenKind::Name && next_.text == "const") {
+    parse_static_if(items);
+    return;
+  }
   if (const ir::StmtId chain = parse_if_chain(); chain.valid()) items.push_back(chain);
 }
 
@@ -391,7 +454,11 @@ ir::StmtId Parser::parse_if_chain() {
       return {};
     } else if (enter_block(tok_)) {
       // An `else if` is an else block with one statement, and as deep as that.
-      if (const ir::StmtId rest = parse_if_chain(); rest.valid())
+      if (next_.kind == TokenKind::Name && next_.text == "const") {
+        Items kept;
+        parse_static_if(kept);
+        statement.else_block = program_.add_block(kept);
+      } else if (const ir::StmtId rest = parse_if_chain(); rest.valid())
         statement.else_block = program_.add_block(std::array{rest});
       leave_block();
     } else {
@@ -447,6 +514,7 @@ void Parser::parse_for(Items& items) {
     statement.reversed = true;
     advance();
   }
+  const bool bare = std::exchange(bare_condition_, true);
   statement.first = parse_expr();
   expect(TokenKind::DotDot, "between the bounds of the loop");
   statement.last = parse_expr();
@@ -454,6 +522,7 @@ void Parser::parse_for(Items& items) {
     advance();
     statement.step = parse_expr();
   }
+  bare_condition_ = bare;
   if (!panicking_ && accept(TokenKind::At)) {
     statement.unroll = at_word("unroll");
     if (!statement.unroll)
@@ -465,9 +534,13 @@ void Parser::parse_for(Items& items) {
   scopes_.push();
   const bool named = name.kind == TokenKind::Name;
   statement.variable = program_.add(
-      ir::Local{std::string(named ? name.text : "i"), ir::Local::Kind::For, {}, {}}, loc(name));
+      ir::Local{named ? local_name(name) : std::string("i"), ir::Local::Kind::For, {}, {}},
+      loc(name));
   if (named) scopes_.declare(name.text, {Symbol::Kind::Scalar, statement.variable.value});
+  note_let(statement.variable, statement.first, statement.last);
+  ++loops_;
   statement.body = parse_block();
+  --loops_;
   scopes_.pop();
   items.push_back(program_.add(ir::Stmt{statement}, loc(keyword)));
 }
@@ -477,29 +550,55 @@ void Parser::parse_while(Items& items) {
   advance();
   const ir::ExprId condition = parse_condition();
   if (!recover_to_block()) return;
+  ++loops_;
   const ir::Block body = parse_block();
+  --loops_;
   items.push_back(program_.add(ir::Stmt{ir::While{condition, body}}, loc(keyword)));
 }
 
+// In a function that is expanded in place the loop around its call is not its own.
+void Parser::check_loop_control() {
+  if (frame_.in_place != nullptr && loops_ == 0)
+    report(Code::LoopControl, tok_, fmt::format("a `{}` outside a loop", tok_.text),
+           "use it in a loop of the same function");
+}
+
 void Parser::parse_break(Items& items) {
+  check_loop_control();
   items.push_back(program_.add(ir::Stmt{ir::Break{}}, loc(tok_)));
   advance();
   expect_semicolon();
 }
 
 void Parser::parse_continue(Items& items) {
+  check_loop_control();
   items.push_back(program_.add(ir::Stmt{ir::Continue{}}, loc(tok_)));
   advance();
   expect_semicolon();
 }
 
 void Parser::parse_return(Items& items) {
+  if (frame_.in_place != nullptr)
+    report(Code::NotInPlace, tok_,
+           "a `return` from within a loop or a block, in a function that is expanded in place",
+           "return at the end, or in an `if` that everything after it can be the `else` of");
   const ir::LocId where = loc(tok_);
+  const size_t records_before = records_.size();
   advance();
   ir::ExprId value;
   const bool ends = at(TokenKind::Semicolon) || at(TokenKind::RBrace) ||
                     (tok_.own_line && starts_statement(tok_));
-  if (!ends) value = parse_expr();
+  if (!ends) {
+    sink_ = &items;
+    whole_start_ = tok_.text.data();
+    value = parse_expr();
+    whole_start_ = nullptr;
+  }
+  if (frame_.in_place != nullptr) {
+    take_all_records(records_before);
+    expect_semicolon();
+    return;
+  }
   items.push_back(program_.add(ir::Stmt{ir::Return{value}}, where));
   expect_semicolon();
 }

@@ -40,8 +40,25 @@ bool declares_local(const Token& token) {
 
 }  // namespace
 
-Parser::Parser(std::string_view source, std::string_view file, Report wanted)
-    : source_(source), file_(file), wanted_(wanted), lexer_(source_, file_, &diagnostics_) {}
+Parser::Parser(std::string_view source, std::string_view file, Report wanted,
+               const ParseOptions* options)
+    : source_(source),
+      file_(file),
+      wanted_(wanted),
+      options_(options),
+      lexer_(source_, file_, &diagnostics_) {
+  auto main = std::make_unique<Unit>();
+  main->file = file_;
+  main->source = source_;
+  const size_t slash = file_.rfind('/');
+  if (slash != std::string::npos) {
+    main->path = file_.substr(slash + 1);
+    main_folder_ = file_.substr(0, slash + 1);
+  } else {
+    main->path = file_;
+  }
+  units_.push_back(std::move(main));
+}
 
 Parsed Parser::run() {
   program_.positions.files.push_back(file_);
@@ -55,10 +72,16 @@ Parsed Parser::run() {
     tok_ = fetch();
     next_ = fetch();
     parse_file();
+    if (expands_) finish_expansion();
     finish_declarations();
+    if (expands_) drop_static_constants();
+    report_settings();
   }
   diagnostics_.sort();
-  return {std::move(program_), std::move(diagnostics_)};
+  Parsed parsed{std::move(program_), std::move(diagnostics_), {}};
+  for (size_t i = 1; i < units_.size(); ++i)
+    parsed.modules.push_back({units_[i]->file, std::move(units_[i]->text)});
+  return parsed;
 }
 
 // ---- tokens
@@ -66,6 +89,7 @@ Parsed Parser::run() {
 Token Parser::fetch() {
   Token token = lexer_.next();
   while (token.kind == TokenKind::Comment) token = lexer_.next();
+  if (frame_.use.valid() && !stopped_ && !count_reread()) stop();
   // What is not shown need not be read.
   if (diagnostics_.full() && !stopped_) {
     stopped_ = true;
@@ -156,15 +180,22 @@ void Parser::expect_semicolon() {
 // ---- errors
 
 Position Parser::position(const Token& token) const {
-  return {file_, token.line, token.column, std::max(token.length, 1u)};
+  Position position{units_[unit_]->file, token.line, token.column, std::max(token.length, 1u)};
+  if (!frame_.use.valid()) return position;
+  position.used_at.push_back(program_.position(frame_.use));
+  std::vector<Position> outer = std::move(position.used_at.front().used_at);
+  position.used_at.front().used_at.clear();
+  position.used_at.insert(position.used_at.end(), outer.begin(), outer.end());
+  return position;
 }
 
 ir::LocId Parser::loc(const Token& token) {
-  return program_.add_loc({0, token.line, token.column, std::max(token.length, 1u), {}});
+  return program_.add_loc({units_[unit_]->file_index, token.line, token.column,
+                           std::max(token.length, 1u), frame_.use});
 }
 
 Diagnostic* Parser::report(Code code, const Token& token, std::string message, std::string fix) {
-  if (panicking_ || stopped_) return nullptr;
+  if (panicking_ || stopped_ || muted_) return nullptr;
   // A broken attribute may hold anything, also what does not survive a change of spaces.
   if (wanted_ == Report::Syntax && code > Code::BadTag && code != Code::BadAttribute &&
       code != Code::TooManyStatements)
@@ -221,6 +252,25 @@ void Parser::note_declaration(Diagnostic* diagnostic, Symbol symbol) {
     case Symbol::Kind::Table: where = program_.position_of(ir::ConstId{symbol.index}); break;
     case Symbol::Kind::Buffer: where = program_.position_of(ir::BufferId{symbol.index}); break;
     case Symbol::Kind::Fn: where = program_.position_of(ir::FnId{symbol.index}); break;
+    case Symbol::Kind::Generic: {
+      const FnDecl& decl = fn_decls_[symbol.index];
+      where = {units_[decl.unit]->file, decl.name.line, decl.name.column, decl.name.length};
+      break;
+    }
+    case Symbol::Kind::StructType: {
+      const StructType& type = structs_[symbol.index];
+      where = {type.file, type.name.line, type.name.column, type.name.length};
+      break;
+    }
+    case Symbol::Kind::Struct:
+    case Symbol::Kind::StructArray:
+      where = program_.position_of(record_locals_[symbol.index].fields.front());
+      where.used_at.clear();
+      break;
+    case Symbol::Kind::ModuleConst:
+    case Symbol::Kind::Type:
+    case Symbol::Kind::Static:
+    case Symbol::Kind::Target:
     case Symbol::Kind::Unknown: return;
   }
   diagnostic->notes.push_back({std::move(where), "declared here"});
@@ -297,8 +347,12 @@ void Parser::skip_expression() {
 }
 
 Parsed parse(std::string_view source, std::string_view file) {
+  return parse(source, file, ParseOptions{});
+}
+
+Parsed parse(std::string_view source, std::string_view file, const ParseOptions& options) {
   const StageScope stage(Stage::Parse);
-  return Parser(source, file).run();
+  return Parser(source, file, Parser::Report::All, &options).run();
 }
 
 }  // namespace vyre::text

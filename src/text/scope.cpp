@@ -9,7 +9,20 @@
 namespace vyre::text {
 
 void Scopes::declare_global(std::string_view name, Symbol symbol) {
-  if (globals_.emplace(name, symbol).second) global_names_.push_back(name);
+  Globals& globals = globals_[unit_];
+  if (globals.symbols.emplace(name, symbol).second) globals.names.push_back(name);
+}
+
+std::optional<Symbol> Scopes::global(uint32_t unit, std::string_view name) const {
+  if (unit >= globals_.size()) return std::nullopt;
+  const auto found = globals_[unit].symbols.find(name);
+  if (found == globals_[unit].symbols.end()) return std::nullopt;
+  return found->second;
+}
+
+void Scopes::set_unit(uint32_t unit) {
+  if (unit >= globals_.size()) globals_.resize(unit + 1);
+  unit_ = unit;
 }
 
 void Scopes::pop() {
@@ -34,7 +47,7 @@ void Scopes::declare(std::string_view name, Symbol symbol) {
 
 void Scopes::enter_function() {
   push();
-  function_bases_.push_back(locals_.size());
+  function_bases_.push_back({locals_.size(), std::nullopt});
 }
 
 void Scopes::leave_function() {
@@ -42,15 +55,26 @@ void Scopes::leave_function() {
   function_bases_.pop_back();
 }
 
+void Scopes::enter_lambda() {
+  const size_t around = function_base();
+  enter_function();
+  function_bases_.back().around = around;
+}
+
 Found Scopes::find(std::string_view name) const {
   using Where = Found::Where;
   const auto local = innermost_.find(name);
   if (local != innermost_.end() && local->second >= function_base())
     return {Where::Visible, locals_[local->second].symbol};
-  const auto global = globals_.find(name);
-  if (global != globals_.end()) {
-    const bool hidden = in_function() && global->second.kind == Symbol::Kind::Buffer;
-    return {hidden ? Where::Hidden : Where::Visible, global->second};
+  // In a lambda: what its function sees, and in the program itself also the buffers.
+  const std::optional<size_t> around = in_function() ? function_bases_.back().around : std::nullopt;
+  const bool in_program = around && function_bases_.size() == 1;
+  if (around && local != innermost_.end() && local->second >= *around)
+    return {Where::Around, locals_[local->second].symbol};
+  if (const std::optional<Symbol> global = this->global(unit_, name)) {
+    const bool buffer = global->kind == Symbol::Kind::Buffer;
+    if (buffer && in_program) return {Where::Around, *global};
+    return {in_function() && buffer ? Where::Hidden : Where::Visible, *global};
   }
   if (in_function() && local != innermost_.end() &&
       locals_[local->second].symbol.kind != Symbol::Kind::Unknown)
@@ -70,8 +94,9 @@ std::string_view Scopes::nearest(std::string_view name, bool callable) const {
   size_t tried = 0;
   const auto consider = [&](std::string_view candidate, Symbol symbol) {
     ++tried;
-    if (symbol.kind == Symbol::Kind::Unknown || (symbol.kind == Symbol::Kind::Fn) != callable)
-      return;
+    const bool calls = symbol.kind == Symbol::Kind::Fn || symbol.kind == Symbol::Kind::Generic ||
+                       symbol.kind == Symbol::Kind::Target;
+    if (symbol.kind == Symbol::Kind::Unknown || calls != callable) return;
     if (candidate == name || candidate.size() > kMaxNameBytes) return;
     const size_t distance = edit_distance(name, candidate, best_distance - 1);
     // A name of which every letter changed is not a likely reading.
@@ -83,10 +108,11 @@ std::string_view Scopes::nearest(std::string_view name, bool callable) const {
   for (size_t i = locals_.size();
        i > function_base() && tried <= kMaxCandidates && best_distance > 1; --i)
     consider(locals_[i - 1].name, locals_[i - 1].symbol);
-  for (size_t i = 0; i < global_names_.size() && tried <= kMaxCandidates && best_distance > 1;
+  const Globals& globals = globals_[unit_];
+  for (size_t i = 0; i < globals.names.size() && tried <= kMaxCandidates && best_distance > 1;
        ++i) {
-    const Symbol symbol = globals_.at(global_names_[i]);
-    if (!in_function() || symbol.kind != Symbol::Kind::Buffer) consider(global_names_[i], symbol);
+    const Symbol symbol = globals.symbols.at(globals.names[i]);
+    if (!in_function() || symbol.kind != Symbol::Kind::Buffer) consider(globals.names[i], symbol);
   }
   return best;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,7 +19,25 @@ namespace vyre::text {
 
 struct Symbol {
   // Unknown: a name that was reported once and is not to be reported again in its scope.
-  enum class Kind : uint8_t { Scalar, Array, BufferParam, Const, Table, Buffer, Fn, Unknown };
+  enum class Kind : uint8_t {
+    Scalar,
+    Array,
+    BufferParam,
+    Const,
+    Table,
+    Buffer,
+    Fn,
+    Unknown,
+    // What is expanded; `index` is into lists of the parser.
+    Generic,      // a function that becomes instances
+    ModuleConst,  // a constant of a module
+    StructType,
+    Struct,
+    StructArray,
+    Type,    // a static parameter that stands for a type: `index` is the ir::Type
+    Static,  // a static parameter that stands for a value
+    Target,  // a function parameter
+  };
   Kind kind = Kind::Unknown;
   uint32_t index = 0;  // into locals, consts, buffers or fns of the Program
 };
@@ -27,16 +46,21 @@ struct Found {
   enum class Where : uint8_t {
     Nowhere,
     Visible,
-    Hidden
-  };  // Hidden: it exists, but not for this function
+    Hidden,  // it exists, but not for this function
+    Around   // outside the lambda that names it
+  };
   Where where = Where::Nowhere;
   Symbol symbol;
 };
 
 class Scopes {
  public:
-  // The first declaration of a name stays; the checker reports the second.
+  // The first declaration of a name stays; the checker reports the second. Files have their own
+  // names: `unit` is the one whose names are visible.
   void declare_global(std::string_view name, Symbol symbol);
+  [[nodiscard]] std::optional<Symbol> global(uint32_t unit, std::string_view name) const;
+  [[nodiscard]] uint32_t unit() const { return unit_; }
+  void set_unit(uint32_t unit);
   // A local declared directly in the program: known to exist, for functions that name it.
   void note_top_local(std::string_view name) { top_locals_.insert(name); }
 
@@ -46,6 +70,8 @@ class Scopes {
   // Between these two only what a function sees is visible.
   void enter_function();
   void leave_function();
+  // The same for a lambda, which knows what is around it; leave_function ends it.
+  void enter_lambda();
 
   [[nodiscard]] Found find(std::string_view name) const;
   // The visible name that looks most like `name`, or nothing. Functions if `callable`, others if
@@ -60,15 +86,25 @@ class Scopes {
     size_t shadowed = kNone;
   };
   [[nodiscard]] bool in_function() const { return !function_bases_.empty(); }
-  [[nodiscard]] size_t function_base() const { return in_function() ? function_bases_.back() : 0; }
+  [[nodiscard]] size_t function_base() const {
+    return in_function() ? function_bases_.back().first : 0;
+  }
 
-  std::unordered_map<std::string_view, Symbol> globals_;
-  std::vector<std::string_view> global_names_;
+  struct Globals {
+    std::unordered_map<std::string_view, Symbol> symbols;
+    std::vector<std::string_view> names;
+  };
+  std::vector<Globals> globals_ = std::vector<Globals>(1);  // by unit
+  uint32_t unit_ = 0;
   std::unordered_map<std::string_view, size_t> innermost_;
   std::unordered_set<std::string_view> top_locals_;
   std::vector<Entry> locals_;
   std::vector<size_t> marks_;
-  std::vector<size_t> function_bases_;  // size of locals_ at each enter_function
+  struct Base {
+    size_t first = 0;              // size of locals_ at the enter_function
+    std::optional<size_t> around;  // of a lambda: where what its function sees begins
+  };
+  std::vector<Base> function_bases_;
 };
 
 // The built-in function (if `callable`) or value that looks most like `name`, or nothing.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -87,6 +88,23 @@ Values sum(const Values& in) {
 
 TEST(Example, Sum) {
   expect_example("sum", sum, floats_of_sizes("x", {0, 1, 2, 255, 256, 257, 2000}));
+}
+
+Values extremes(const Values& in) {
+  float least = std::numeric_limits<float>::infinity();
+  float greatest = -std::numeric_limits<float>::infinity();
+  for (const float v : in.get<float>("x")) {
+    least = std::min(least, v);
+    greatest = std::max(greatest, v);
+  }
+  if (in.get<float>("x").empty()) least = greatest = 0;  // no lane runs
+  return Values()
+      .set("least", std::vector<float>{least})
+      .set("greatest", std::vector<float>{greatest});
+}
+
+TEST(Example, Extremes) {
+  expect_example("extremes", extremes, floats_of_sizes("x", {0, 1, 2, 255, 256, 257, 2000}));
 }
 
 // Whole numbers small enough that every order gives the exact sum.

@@ -60,7 +60,8 @@ TEST_P(PlantedError, GivesExactlyTheExpectedDiagnostics) {
   const std::string text = read_file(golden_dir() / "errors" / (GetParam() + ".vyre"));
   const std::vector<Expected> expected = expectations(text);
   ASSERT_FALSE(expected.empty()) << "no `// expect` lines";
-  const Judged judged = judge(text, GetParam());
+  // Under its path, so that it can use the modules beside it.
+  const Judged judged = judge(text, (golden_dir() / "errors" / (GetParam() + ".vyre")).string());
   const auto& found = judged.diagnostics.list();
   SCOPED_TRACE(describe(judged.diagnostics));
   ASSERT_EQ(found.size(), expected.size());

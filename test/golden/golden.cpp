@@ -40,7 +40,7 @@ Judged judge(std::string text, const std::string& name) {
   input.name = name;
   input.too_long = text.size() > text::kMaxTextBytes;
   input.bytes = std::move(text);
-  cli::Loaded loaded = cli::load(input);
+  cli::Loaded loaded = std::move(*cli::load(input));
   Judged judged;
   judged.diagnostics = std::move(loaded.diagnostics);
   if (!loaded.empty) {

@@ -237,8 +237,41 @@ std::vector<PageSnippet> page_snippets() {
   };
 }
 
+// Settings come from outside the text.
+Diagnostics setting_without_a_name() {
+  return text::parse(
+             "program p { workgroup 1; const Size : u32 = 4; inout n : u32[1]; n[0] += Size; }",
+             "set", {{}, {{"Sise", "8"}}})
+      .diagnostics;
+}
+Diagnostics setting_of_another_type() {
+  return text::parse(
+             "program p { workgroup 1; const Size : u32 = 4; inout n : u32[1]; n[0] += Size; }",
+             "set", {{}, {{"Size", "1.5"}}})
+      .diagnostics;
+}
+Diagnostics setting_of_no_type() {
+  return text::parse("program p<type K = u32> { workgroup 1; inout n : K[1]; n[0] += 1 as K; }",
+                     "set", {{}, {{"K", "float"}}})
+      .diagnostics;
+}
+// A reader of modules that finds a link out of the folder.
+Diagnostics module_behind_a_link() {
+  return text::parse("use \"a.vyre\";\nprogram p { workgroup 1; inout n : u32[1]; n[0] += 1; }",
+                     "link",
+                     {[](std::string_view) -> text::ModuleText {
+                        return {text::ModuleText::Status::Outside, ""};
+                      },
+                      {}})
+      .diagnostics;
+}
+
 std::vector<Planted> planted_in_code() {
   return {
+      {Code::BadSetting, "unknown_name", setting_without_a_name},
+      {Code::BadSetting, "another_type", setting_of_another_type},
+      {Code::BadSetting, "no_type", setting_of_no_type},
+      {Code::ModuleOutside, "behind_a_link", module_behind_a_link},
       {Code::BadCharacter, "broken_utf8", broken_utf8},
       {Code::BadCharacter, "cut_off_utf8", cut_off_utf8},
       {Code::BadCharacter, "control_character", control_character},

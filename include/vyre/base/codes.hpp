@@ -100,7 +100,28 @@ enum class Severity : uint8_t { Error, Warning };
   X(90, Warning, Unused,                 "something declared that nothing uses")                      \
   X(91, Warning, Unreachable,            "a statement that no lane can reach")                        \
   X(92, Warning, MayNeverEnd,            "a loop that waits for another lane without a barrier")      \
-  X(93, Warning, GridMissesInput,        "a grid that does not grow with the input it reads")
+  X(93, Warning, GridMissesInput,        "a grid that does not grow with the input it reads")         \
+  /* modules, generics and structs */                                                                 \
+  X(100, Error,  ModuleNotFound,         "a module that cannot be read")                              \
+  X(101, Error,  ModuleOutside,          "a module outside the folder of the main file")              \
+  X(102, Error,  ModuleCycle,            "modules that use each other in a circle")                   \
+  X(103, Error,  BadModule,              "a module file with something else in it")                   \
+  X(104, Error,  UnknownMember,          "a name that a module does not have")                        \
+  X(105, Error,  BadStaticArgument,      "static arguments that do not fit the parameters")           \
+  X(106, Error,  CannotDeduce,           "a static argument that nothing decides")                    \
+  X(107, Error,  TypeOutsideClass,       "a type outside the class of its parameter")                 \
+  X(108, Error,  BadFunctionArgument,    "a function parameter that gets something else")             \
+  X(109, Error,  BadLambda,              "a lambda with an effect, or that reads what may change")    \
+  X(110, Error,  ExpansionTooDeep,       "functions expanded more than 64 deep")                      \
+  X(111, Error,  TooManyInstances,       "more than 1,000 instances of functions")                    \
+  X(112, Error,  NotStatic,              "a value that is not known while the text is expanded")      \
+  X(113, Error,  NoStaticValue,          "a static function that has no value here")                  \
+  X(114, Error,  BadStruct,              "a struct that is not made of 1 to 16 scalars")              \
+  X(115, Error,  UnknownField,           "a field that a struct does not have")                       \
+  X(116, Error,  BadStructUse,           "a struct where a scalar belongs, or the other way round")   \
+  X(117, Error,  NotInPlace,             "a call expanded in place where no statement can stand")     \
+  X(118, Error,  BadTune,                "a tune constant that is out of place")                      \
+  X(119, Error,  BadSetting,             "a setting that does not fit the program")
 // clang-format on
 
 enum class Code : uint16_t {

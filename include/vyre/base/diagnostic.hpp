@@ -21,6 +21,9 @@ struct Position {
   uint32_t line = 0;
   uint32_t column = 0;
   uint32_t length = 1;  // code points to underline, all on `line`
+  // Where the text at this place was expanded for: the innermost use first. Empty for what stands
+  // once. Diagnostics show it as notes.
+  std::vector<Position> used_at = {};
 
   [[nodiscard]] bool known() const { return line != 0; }
   friend bool operator==(const Position&, const Position&) = default;
