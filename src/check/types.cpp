@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types of statements: destinations, conditions, bounds, results.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "check/constants.hpp"

@@ -17,6 +17,8 @@ namespace vyre::plan {
 using namespace ir;
 
 Draft::Draft(const check::CheckedProgram& checked) : DraftFacts(checked) {
+  // Passes before this one add expressions without axes.
+  c.axis_proofs.resize(p.exprs.size(), 0);
   for (const Buffer& b : p.buffers) names_.insert(b.name);
   for (const Const& k : p.consts) names_.insert(k.name);
   for (const Fn& f : p.fns) names_.insert(f.name);

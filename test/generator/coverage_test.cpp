@@ -96,7 +96,7 @@ TEST(Coverage, SeedsArePinned) {
 
 // Every switch has a case above, but the one that asks for a fault.
 TEST(Coverage, SwitchNames) {
-  EXPECT_EQ(switch_names().size(), 23U);
+  EXPECT_EQ(switch_names().size(), 24U);
   GeneratorOptions options;
   for (const std::string_view name : switch_names()) EXPECT_NE(find_switch(options, name), nullptr);
   EXPECT_EQ(find_switch(options, "nothing"), nullptr);
