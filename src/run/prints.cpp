@@ -39,6 +39,10 @@ void sort(std::vector<PrintLine>& lines) {
                            [](const PrintLine& line) { return std::pair(line.phase, line.lane); });
 }
 
+bool is_at_host(const device::Backend& backend) {
+  return !backend.info().capabilities.resident_buffers;
+}
+
 // The first words of that hidden memory.
 Region words_of(const Workspace& w, uint32_t row, uint64_t count) {
   const device::Word first = w.memory.hidden_word(row, 0);
@@ -71,7 +75,7 @@ PrintReport report_of(const plan::Schedule& plan, const pipeline::SiteTable& sit
 
 Result<void> clear_prints(device::Backend& backend, const Workspace& w) {
   const auto row = w.variant->schedule.find_hidden(Hidden::Kind::Print);
-  if (!row || w.memory.at_host()) return {};  // at the host the memory is made anew
+  if (!row || is_at_host(backend)) return {};  // at the host the memory is made anew
   std::array<std::byte, 4 * PrintWords::kHead> head = {};
   const Transfer transfer{Transfer::Direction::ToDevice, words_of(w, *row, PrintWords::kHead),
                           head.data()};
@@ -87,7 +91,7 @@ Result<PrintReport> fetch_prints(device::Backend& backend, Workspace& w, PlanRun
     return printed;
   }
   std::vector<uint32_t> words;
-  if (w.memory.at_host()) {
+  if (is_at_host(backend)) {
     VYRE_TRY_ASSIGN(const auto bytes, w.memory.fetch_hidden(*row));
     words.resize(bytes.size() / 4);
     if (!bytes.empty()) std::memcpy(words.data(), bytes.data(), 4 * words.size());
