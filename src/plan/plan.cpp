@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "check/prints.hpp"
 #include "plan/enclosing.hpp"
 #include "plan/lower.hpp"
 #include "plan/passes.hpp"
@@ -141,7 +142,8 @@ Result<Plan> make_plan(const check::CheckedProgram& checked, const PlanOptions& 
                        const Observer& observer) {
   const Route route = options.variant.route;
   // What is printed needs memory of the plan; there is nothing to be cut.
-  const bool prints = check::has_kept(checked, kept_by(options));
+  const bool prints =
+      check::has_kept(checked, {.prints = options.print, .asserts = options.checked});
   if (!checked.has_grid_barrier && !options.workgroup && !prints)
     return whole_program(checked, options, route);
   if (!checked.has_grid_barrier && prints) {
