@@ -367,13 +367,12 @@ class StatementTypes {
     if (std::holds_alternative<Call>(e)) what = "calls a function";
     if (std::holds_alternative<Atomic>(e)) what = "has an atomic operation";
     if (std::holds_alternative<Subgroup>(e)) what = "has a subgroup operation";
-    if (std::holds_alternative<UniformLoad>(e)) what = "has a load with a barrier";
     if (!what.empty()) {
       s_.report(Code::BadPrint, id, fmt::format("an argument of `{}` {}", name, what),
                 "put it in a local first: `let x = …;`");
       return false;
     }
-    bool plain = true;
+    bool plain = !std::holds_alternative<UniformLoad>(e);  // check_control() refuses it
     for_each_operand(p_, e, [&](ExprId child) { plain = is_printable(name, child) && plain; });
     return plain;
   }

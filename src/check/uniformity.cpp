@@ -437,15 +437,13 @@ class Uniformity {
           need(Code::FlowNotUniform, Level::Grid, flow_, "`swap`", id);
           return Exits{};
         },
-        [&](const Print& st) { return printed(st.args); },
-        [&](const Assert& st) {
-          effects(st.condition);
-          return printed(st.args);
-        });
+        [&](const Print& st) { return printed({}, st.args); },
+        [&](const Assert& st) { return printed(st.condition, st.args); });
   }
 
   // Of any level, in any flow.
-  Exits printed(Range args) {
+  Exits printed(ExprId condition, Range args) {
+    if (condition.valid()) effects(condition);
     for (ExprId arg : p_.values(args)) effects(arg);
     return Exits{};
   }

@@ -56,6 +56,13 @@ std::optional<BinaryOp> Decoder::assign_op() {
 }
 
 Stmt Decoder::stmt_node(uint32_t depth) {
+  // What can be printed is for the checker to say.
+  const auto print = [&](auto stmt) {
+    needs(2);
+    stmt.format = in_.string(SIZE_MAX, Code::MalformedBytes, "a format");
+    stmt.args = p_.add_values(exprs(in_.count("the number of arguments")));
+    return stmt;
+  };
   const size_t start = in_.offset();
   const uint8_t code = in_.u8("a statement");
   switch (static_cast<StmtCode>(code)) {
@@ -106,19 +113,8 @@ Stmt Decoder::stmt_node(uint32_t depth) {
       const Memory first = memory();
       return Swap{first, memory()};
     }
-    case StmtCode::Print: {
-      needs(2);
-      Print print;
-      printed(print.format, print.args);
-      return print;
-    }
-    case StmtCode::Assert: {
-      needs(2);
-      Assert assertion;
-      assertion.condition = expr();
-      printed(assertion.format, assertion.args);
-      return assertion;
-    }
+    case StmtCode::Print: return print(Print{});
+    case StmtCode::Assert: return print(Assert{.condition = expr(), .format = {}, .args = {}});
     case StmtCode::DeclareShaped: return declare_array(code);
   }
   in_.unknown_tag(start, code, "a statement");
@@ -214,13 +210,6 @@ Stmt Decoder::async_copy() {
   copy.src_index = expr();
   copy.count = expr();
   return copy;
-}
-
-// What can be printed is for the checker to say.
-void Decoder::printed(std::string& format, Range& args) {
-  format = in_.string(SIZE_MAX, Code::MalformedBytes, "a format");
-  const uint32_t count = in_.count("the number of arguments");
-  args = p_.add_values(exprs(count));
 }
 
 Stmt Decoder::collective() {

@@ -119,7 +119,6 @@ class Decoder {
   Stmt fixpoint(uint32_t depth);
   Stmt async_copy();
   Stmt collective();
-  void printed(std::string& format, Range& args);
 
   // The operator of `v op= e`, or none.
   std::optional<BinaryOp> assign_op();

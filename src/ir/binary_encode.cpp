@@ -425,38 +425,31 @@ class Encoder {
           expr(s.src_index);
           expr(s.count);
         },
-        [&](const Wait& s) {
-          tag(StmtCode::Wait);
-          varint(s.tag);
-        },
+        [&](const Wait& s) { tag_and_number(StmtCode::Wait, s.tag); },
         [&](const Trap& s) {
           tag(StmtCode::Trap);
           varint(s.tag);
           expr(s.value);
         },
-        [&](const Resume& s) {
-          tag(StmtCode::Resume);
-          varint(s.tag);
-        },
+        [&](const Resume& s) { tag_and_number(StmtCode::Resume, s.tag); },
         [&](const Collective& s) { collective_fields(s); }, [&](const Swap& s) { swap_fields(s); },
-        [&](const Print& s) {
-          needs(2);
-          tag(StmtCode::Print);
-          printed(s.format, s.args);
-        },
-        [&](const Assert& s) {
-          needs(2);
-          tag_and_expr(StmtCode::Assert, s.condition);
-          printed(s.format, s.args);
-        });
+        [&](const Print& s) { print_fields(StmtCode::Print, {}, s.format, s.args); },
+        [&](const Assert& s) { print_fields(StmtCode::Assert, s.condition, s.format, s.args); });
   }
 
+  void tag_and_number(StmtCode id, uint16_t number) {
+    tag(id);
+    varint(number);
+  }
   void tag_and_expr(StmtCode id, ExprId value) {
     tag(id);
     expr(value);
   }
 
-  void printed(const std::string& format, Range args) {
+  void print_fields(StmtCode code, ExprId condition, const std::string& format, Range args) {
+    needs(2);
+    tag(code);
+    if (condition.valid()) expr(condition);
     string(format);
     varint(args.count);
     for (const ExprId arg : program_.values(args)) expr(arg);

@@ -41,7 +41,7 @@ TEST(PrintFormat, Specs) {
 }
 
 // What arithmetic leaves of a NaN differs between devices.
-TEST(PrintFormat, AllNansLookAlike) {
+TEST(PrintFormat, AllNansAreWrittenAlike) {
   for (const uint64_t bits : {0x7fc00000U, 0xffc00000U, 0x7f800001U, 0xff801234U})
     EXPECT_EQ(text("{}", {Type::F32}, {bits}), "nan") << bits;
   EXPECT_EQ(text("{}", {Type::F64}, {0xfff8000000000001}), "nan");

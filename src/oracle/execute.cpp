@@ -261,7 +261,8 @@ bool Machine::access(Group& group, uint32_t index, Pc pc, uint64_t* frame) {
   return true;
 }
 
-std::string Machine::text_of(const PrintInfo& info, const uint64_t* frame) const {
+std::string LineWriter::text(uint32_t row, const uint64_t* frame) const {
+  const PrintInfo& info = code_.prints[row];
   std::vector<uint64_t> bits;
   for (const Slot slot : info.slots) bits.push_back(frame[slot]);
   const Stmt& stmt = checked_.program[info.stmt];
@@ -270,22 +271,22 @@ std::string Machine::text_of(const PrintInfo& info, const uint64_t* frame) const
                      bits);
 }
 
-void Machine::print(const PrintInfo& info, uint32_t lane, const uint64_t* frame) {
-  if (options_.print_bytes == 0) return;
-  if (printed_.lines.size() >= check::print_capacity(options_.print_bytes, code_.print_words)) {
-    ++printed_.dropped;
+void LineWriter::add(uint32_t row, const uint64_t* frame, uint64_t phase, uint32_t lane) const {
+  if (options_.printed == nullptr) return;
+  PrintReport& printed = *options_.printed;
+  if (printed.lines.size() >= check::print_capacity(options_.print_bytes, code_.print_words)) {
+    ++printed.dropped;
     return;
   }
-  printed_.lines.push_back({.phase = totals_.phases - phases_before_,
-                            .lane = lane,
-                            .at = checked_.program.position_of(info.stmt),
-                            .text = text_of(info, frame)});
+  printed.lines.push_back({.phase = phase,
+                           .lane = lane,
+                           .at = checked_.program.position_of(code_.prints[row].stmt),
+                           .text = text(row, frame)});
 }
 
-PrintReport Machine::take_printed() {
-  std::ranges::stable_sort(printed_.lines, {},
+void sort_lines(PrintReport& printed) {
+  std::ranges::stable_sort(printed.lines, {},
                            [](const PrintLine& line) { return std::pair(line.phase, line.lane); });
-  return std::exchange(printed_, {});
 }
 
 void Machine::suspend(Group& group, uint32_t index, Pc pc, const uint64_t* frame) {
@@ -294,6 +295,13 @@ void Machine::suspend(Group& group, uint32_t index, Pc pc, const uint64_t* frame
   if (i.op == Op::End) return leave(group, index, LaneState::Ended);
   if (i.op == Op::FixpointEnter && frame[i.a] == 0) {
     stop({.kind = Stop::Kind::FixpointZero, .lane = global_id(group, index), .pc = pc});
+    return leave(group, index, LaneState::Ended);
+  }
+  if (i.op == Op::Assert) {
+    stop({.kind = Stop::Kind::Assertion,
+          .lane = global_id(group, index),
+          .pc = pc,
+          .text = lines_.text(i.a, frame)});
     return leave(group, index, LaneState::Ended);
   }
   if (i.op == Op::Trap && i.target == kNoTarget) {
@@ -387,14 +395,12 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
         if (ended) return false;
         break;
       }
-      case Op::Print: print(code_.prints[i.a], global_id(group, index), frame); break;
+      case Op::Print:
+        lines_.add(i.a, frame, totals_.phases - phases_before_, global_id(group, index));
+        break;
       case Op::Assert:
         if (!options_.checked || frame[i.b] != 0) break;
-        stop({.kind = Stop::Kind::Assertion,
-              .lane = global_id(group, index),
-              .pc = pc,
-              .text = text_of(code_.prints[i.a], frame)});
-        leave(group, index, LaneState::Ended);
+        suspend(group, index, pc, frame);
         return false;
       case Op::End:
       case Op::Trap:

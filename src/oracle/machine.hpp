@@ -97,8 +97,26 @@ inline MemoryRow resolve(MemoryRow row, const uint64_t* frame) {
   return (row & kParam) != 0 ? static_cast<MemoryRow>(frame[row & ~kParam]) : row;
 }
 Position position_of(const check::CheckedProgram& checked, const Code& code, Pc pc);
+// By phase and lane; the lines of a lane stay in their order.
+void sort_lines(PrintReport& printed);
 // The error that a dispatch ends with which a lane stopped.
 Error error_of(const check::CheckedProgram& checked, const Code& code, const Stop& stop);
+
+// What print() and assert() say.
+class LineWriter {
+ public:
+  LineWriter(const check::CheckedProgram& checked, const Code& code, const Options& options)
+      : checked_(checked), code_(code), options_(options) {}
+  // Of the row in Code::prints.
+  [[nodiscard]] std::string text(uint32_t row, const uint64_t* frame) const;
+  // Nothing unless lines are wanted.
+  void add(uint32_t row, const uint64_t* frame, uint64_t phase, uint32_t lane) const;
+
+ private:
+  const check::CheckedProgram& checked_;
+  const Code& code_;
+  const Options& options_;
+};
 
 class Machine : private HandlerBuffers {
  public:
@@ -110,8 +128,6 @@ class Machine : private HandlerBuffers {
   Result<void> run_pass();
   // What happened over all passes, but for buffers and launch.
   Outcome take_totals();
-  // What print() has written over all passes, sorted.
-  PrintReport take_printed();
   // Why the pass ended early, if a lane stopped it.
   [[nodiscard]] const std::optional<Stop>& stopped() const { return stop_; }
   // Elements of agreed buffers that two lanes stored different values to.
@@ -156,8 +172,6 @@ class Machine : private HandlerBuffers {
   void start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame, bool& ended);
   void perform(Group& group, PendingCopy& copy);
   void stop(const Stop& stop);
-  [[nodiscard]] std::string text_of(const PrintInfo& info, const uint64_t* frame) const;
-  void print(const PrintInfo& info, uint32_t lane, const uint64_t* frame);
 
   // ---- synchronise.cpp: what happens where lanes synchronise
   void arrive(Group& group, uint32_t index, ir::Scope scope);
@@ -189,6 +203,7 @@ class Machine : private HandlerBuffers {
   const Code& code_;
   const check::Launch& launch_;
   const Options& options_;
+  const LineWriter lines_{checked_, code_, options_};
   std::vector<std::span<std::byte>> buffers_;
   std::vector<std::byte> tables_;
   std::optional<RaceDetector> races_;
@@ -224,7 +239,6 @@ class Machine : private HandlerBuffers {
 
   Outcome totals_;
   uint64_t phases_before_ = 0;  // of the passes before this one
-  PrintReport printed_;
 };
 
 }  // namespace vyre::oracle

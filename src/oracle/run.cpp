@@ -78,19 +78,12 @@ Result<Outcome> run_checked(const check::CheckedProgram& checked,
   std::vector<std::vector<std::byte>> buffers = make_buffers(checked, launch, inputs);
   Machine machine(checked, code, launch, options, {buffers.begin(), buffers.end()});
 
-  // Also of a dispatch that fails.
-  const auto report_prints = [&] {
-    if (options.print_bytes != 0 && options.on_printed) options.on_printed(machine.take_printed());
-  };
   uint32_t iterations = 0;
   bool converged = false;
   while (iterations < options.iterations && !converged) {
     std::vector<std::vector<std::byte>> before;
     if (options.iterations > 1) before = buffers;
-    if (auto ran = machine.run_pass(); !ran) {
-      report_prints();
-      return std::unexpected(std::move(ran.error()));
-    }
+    VYRE_TRY(machine.run_pass());
     ++iterations;
     if (options.iterations == 1) break;
     converged = true;
@@ -98,7 +91,6 @@ Result<Outcome> run_checked(const check::CheckedProgram& checked,
       if (is_written(checked.program.buffers[i].kind)) converged = before[i] == buffers[i];
   }
 
-  report_prints();
   Outcome outcome = machine.take_totals();
   outcome.state_bytes_per_lane = sizeof(Lane) + 8 * uint64_t{code.frame_slots};
   outcome.buffers = std::move(buffers);
@@ -139,7 +131,9 @@ std::vector<std::span<const std::byte>> Outcome::outputs(
 Result<Outcome> run(const check::CheckedProgram& checked,
                     std::span<const std::span<const std::byte>> inputs, const Options& options) {
   try {
-    return run_checked(checked, inputs, options);
+    auto outcome = run_checked(checked, inputs, options);
+    if (options.printed != nullptr) sort_lines(*options.printed);
+    return outcome;
   } catch (const std::bad_alloc&) {
     return std::unexpected(error(ErrorCode::HostOutOfMemory,
                                  "the host has no memory left for the buffers and lanes of this "

@@ -406,7 +406,8 @@ Result<void> Dispatch::record_work(Outputs* slots) {
   if (slots != nullptr)
     if (auto ok = check_growth(*slots); !ok) return failed(ok.error(), 0);
   runner_.emplace(runner_setup(), w.memory, w.recorder, report_);
-  if (auto ok = prepare_prints(); !ok) return failed(ok.error(), 0);
+  if (auto ok = clear_prints(*device_.backend, w); !ok) return failed(ok.error(), 0);
+  prints_ready_ = w.wanted.policy.print;
   w.recorder.set_host(&*runner_);
 
   w.memory.upload_inputs();
@@ -448,7 +449,8 @@ Result<Report> Dispatch::run(Outputs* slots) {
     Recorder& recorder = lease_->recorder;
     return take(repeats_ ? recorder.flush_again(submit_options()) : recorder.flush());
   });
-  deliver_prints(report);
+  if (prints_ready_ && !device_.backend->is_lost())
+    deliver(fetch_prints(*device_.backend, *lease_, *runner_), config_, report);
   return report;
 }
 

@@ -58,7 +58,7 @@ class PlanRunner::Buffers : public HandlerBuffers {
 PlanRunner::Signal PlanRunner::resume_step(const ResumeStep& x) {
   if (Signal s = check_stop(); s != Signal::Go) return s;
   ++phases_;
-  if (auto ok = tell_phase(); !ok) return fail(ok.error());
+  if (auto ok = report_phase(); !ok) return fail(ok.error());
   if (!waiting_[x.resume]) return Signal::Go;
   waiting_[x.resume] = false;
   const auto sites = report_words(Hidden::Kind::ReportSite);

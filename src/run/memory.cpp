@@ -425,20 +425,6 @@ Result<uint32_t> Memory::read_driver_word(uint32_t word) {
   return value;
 }
 
-Result<uint32_t> Memory::read_hidden_word(uint32_t row, uint32_t word) {
-  Place& place = places_[place_of_row(row, half_[row])];
-  if (setup_.at_host) {
-    VYRE_TRY(recorder_->flush());
-    return word_in(place.writable(), word);
-  }
-  uint32_t value = 0;
-  recorder_->add(Transfer{Transfer::Direction::ToHost,
-                          {place.region.buffer, place.region.offset + 4 * uint64_t{word}, 4},
-                          reinterpret_cast<std::byte*>(&value)});
-  VYRE_TRY(recorder_->flush());
-  return value;
-}
-
 Result<std::span<std::byte>> Memory::fetch(Place& place) {
   if (setup_.at_host) {
     VYRE_TRY(recorder_->flush());

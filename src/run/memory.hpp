@@ -98,13 +98,6 @@ class Memory {
   void zero(uint32_t row);
   void set_hidden_word(uint32_t row, uint32_t word, uint32_t value);
   [[nodiscard]] device::Word hidden_word(uint32_t row, uint32_t word) const;
-  [[nodiscard]] device::Region hidden(uint32_t row) const {
-    return places_[place_of_row(row, half_[row])].region;
-  }
-  // At the host: what the last launch that succeeded has left there.
-  [[nodiscard]] std::span<const std::byte> hidden_at_host(uint32_t row) const {
-    return places_[place_of_row(row, half_[row])].bytes();
-  }
   [[nodiscard]] device::Word driver_word(uint32_t word) const;
   void set_driver_word(uint32_t word, uint32_t value);
   // A fixpoint's snapshot, and whether it still holds; the answer is stored as 1 to the word.
@@ -119,7 +112,6 @@ class Memory {
   [[nodiscard]] uint32_t control(uint32_t word) const;
   [[nodiscard]] uint32_t frame(uint32_t word) const;
   Result<uint32_t> read_driver_word(uint32_t word);
-  Result<uint32_t> read_hidden_word(uint32_t row, uint32_t word);
   Result<void> read_driver_words(std::vector<uint32_t>& words);
 
   // Bytes of any buffer on the host; valid until the next call for the same one.

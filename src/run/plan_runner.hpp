@@ -69,7 +69,7 @@ class PlanRunner : public device::HostServices {
   Result<void> fetch_state();
   Result<std::vector<uint32_t>> report_words(plan::Hidden::Kind kind);
   Signal failed_assertion(uint32_t lane, uint32_t number, const Position& at);
-  Result<void> tell_phase();
+  Result<void> report_phase();
   // What the lane at this place of both reports has left.
   struct LaneReport {
     plan::Site site;

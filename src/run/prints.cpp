@@ -39,6 +39,16 @@ void sort(std::vector<PrintLine>& lines) {
                            [](const PrintLine& line) { return std::pair(line.phase, line.lane); });
 }
 
+bool is_at_host(const device::Backend& backend) {
+  return !backend.info().capabilities.resident_buffers;
+}
+
+// The first words of that hidden memory.
+Region words_of(const Workspace& w, uint32_t row, uint64_t count) {
+  const device::Word first = w.memory.hidden_word(row, 0);
+  return {first.buffer, first.offset, 4 * count};
+}
+
 // By record, so that those of one lane stay in their order.
 PrintReport report_of(const plan::Schedule& plan, const pipeline::SiteTable& sites,
                       std::span<const uint32_t> words) {
@@ -63,61 +73,51 @@ PrintReport report_of(const plan::Schedule& plan, const pipeline::SiteTable& sit
 
 }  // namespace
 
-// Before anything runs: should the submission fail at once, the records of the dispatch before are
-// not those of this one.
-Result<void> Dispatch::prepare_prints() {
-  Workspace& w = *lease_;
-  prints_ready_ = w.wanted.policy.print;
+Result<void> clear_prints(device::Backend& backend, const Workspace& w) {
   const auto row = w.variant->schedule.find_hidden(Hidden::Kind::Print);
-  if (!prints_ready_ || !row || device_.at_host()) return {};
+  if (!row || is_at_host(backend)) return {};  // at the host the memory is made anew
   std::array<std::byte, 4 * PrintWords::kHead> head = {};
-  Region region = w.memory.hidden(*row);
-  region.bytes = head.size();
-  const Transfer transfer{Transfer::Direction::ToDevice, region, head.data()};
-  return device_.backend->transfer({&transfer, 1});
+  const Transfer transfer{Transfer::Direction::ToDevice, words_of(w, *row, PrintWords::kHead),
+                          head.data()};
+  return backend.transfer({&transfer, 1});
 }
 
-Result<PrintReport> Dispatch::fetch_prints() {
-  Workspace& w = *lease_;
+Result<PrintReport> fetch_prints(device::Backend& backend, Workspace& w, PlanRunner& runner) {
   const plan::Schedule& plan = w.variant->schedule;
   const auto row = plan.find_hidden(Hidden::Kind::Print);
   if (!row) {
-    PrintReport printed = std::exchange(runner_->printed(), {});
+    PrintReport printed = std::exchange(runner.printed(), {});
     sort(printed.lines);
     return printed;
   }
   std::vector<uint32_t> words;
-  if (device_.at_host()) {
-    const auto bytes = w.memory.hidden_at_host(*row);
+  if (is_at_host(backend)) {
+    VYRE_TRY_ASSIGN(const auto bytes, w.memory.fetch_hidden(*row));
     words.resize(bytes.size() / 4);
     if (!bytes.empty()) std::memcpy(words.data(), bytes.data(), 4 * words.size());
-    return words.empty() ? PrintReport() : report_of(plan, *w.variant->sites, words);
+    return report_of(plan, *w.variant->sites, words);
   }
   // Not as a part of a submission: the time of the dispatch may be over.
-  const Region whole = w.memory.hidden(*row);
   const auto read = [&](uint64_t count) -> Result<void> {
     words.resize(count);
-    Region region = whole;
-    region.bytes = 4 * count;
-    const Transfer transfer{Transfer::Direction::ToHost, region,
+    const Transfer transfer{Transfer::Direction::ToHost, words_of(w, *row, count),
                             reinterpret_cast<std::byte*>(words.data())};
-    return device_.backend->transfer({&transfer, 1});
+    return backend.transfer({&transfer, 1});
   };
   VYRE_TRY(read(PrintWords::kHead));
-  const uint64_t used = std::min<uint64_t>(
-      words[PrintWords::kUsed], (whole.bytes / 4 - PrintWords::kHead) / plan.print_words);
+  const uint64_t room = (w.layout.hidden_bytes[*row] / 4 - PrintWords::kHead) / plan.print_words;
+  const uint64_t used = std::min<uint64_t>(words[PrintWords::kUsed], room);
   VYRE_TRY(read(PrintWords::kHead + used * plan.print_words));
   return report_of(plan, *w.variant->sites, words);
 }
 
-void Dispatch::deliver_prints(Result<Report>& report) {
-  if (!prints_ready_ || !runner_ || device_.backend->is_lost()) return;
-  auto printed = fetch_prints();
+void deliver(Result<PrintReport> printed, const DispatchConfig& config, Result<Report>& report) {
   if (!printed) {
-    if (report) report = std::unexpected(with_context(std::move(printed.error()), 0));
-    return;  // the dispatch has failed already, and the device answers no more
+    // Otherwise the dispatch has failed already, and the device answers no more.
+    if (report) report = std::unexpected(std::move(printed.error()));
+    return;
   }
-  if (config_.print_to && *config_.print_to && **config_.print_to) (**config_.print_to)(*printed);
+  if (config.print_to && *config.print_to && **config.print_to) (**config.print_to)(*printed);
   if (report) report->printed = std::move(*printed);
 }
 
@@ -136,10 +136,12 @@ void PlanRunner::printed(PrintReport lines) {
 }
 
 // Lanes that have waited go on in the phase behind the last one that a live lane has begun.
-Result<void> PlanRunner::tell_phase() {
+Result<void> PlanRunner::report_phase() {
   const auto row = plan_.find_hidden(Hidden::Kind::Print);
   if (!row) return {};
-  VYRE_TRY_ASSIGN(const uint32_t last, m_.read_hidden_word(*row, PrintWords::kPhase));
+  VYRE_TRY_ASSIGN(const auto bytes, m_.fetch_hidden(*row));
+  uint32_t last = 0;
+  std::memcpy(&last, bytes.data() + size_t{4} * PrintWords::kPhase, sizeof last);
   const uint32_t next = last + taken_part_ + 1;
   taken_part_ = 0;
   m_.set_hidden_word(*row, PrintWords::kBase, next);
@@ -159,9 +161,12 @@ PlanRunner::Signal PlanRunner::failed_assertion(uint32_t lane, uint32_t number,
   std::vector<uint32_t> words;
   for (uint32_t row = 0; row < plan_.hidden.size(); ++row) {
     if (plan_.hidden[row].kind != Hidden::Kind::Asserted) continue;
-    const auto word = m_.read_hidden_word(row, lane);
-    if (!word) return fail(word.error());
-    words.push_back(*word);
+    const auto bytes = m_.fetch_hidden(row);
+    if (!bytes) return fail(bytes.error());
+    uint32_t word = 0;
+    if (size_t{4} * lane + 4 <= bytes->size())
+      std::memcpy(&word, bytes->data() + size_t{4} * lane, sizeof word);
+    words.push_back(word);
   }
   return fail(oracle::assertion_error(lane, text_of(site, words.data()), at));
 }

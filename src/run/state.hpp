@@ -168,6 +168,17 @@ bool returns_outputs(const PipelineState& pipeline, const Workspace& workspace);
 // Telemetry of results that a caller has got in slots.
 void count_outputs(device::Telemetry& telemetry, const OutputStats& stats);
 
+// ---- what print() has written (prints.cpp)
+
+// Before anything runs: should the submission fail at once, the records of the dispatch before are
+// not those of this one.
+Result<void> clear_prints(device::Backend& backend, const Workspace& workspace);
+// By record, or of a device that runs the program itself what it has reported.
+Result<PrintReport> fetch_prints(device::Backend& backend, Workspace& workspace,
+                                 PlanRunner& runner);
+// To whom the config says, and into the report.
+void deliver(Result<PrintReport> printed, const DispatchConfig& config, Result<Report>& report);
+
 // Returned to its pipeline when the dispatch is over.
 class Lease {
  public:
@@ -251,10 +262,6 @@ class Dispatch {
   Result<void> check_growth(const Outputs& slots);
   void read_outputs(Outputs& slots, OutputStats& stats);
   [[nodiscard]] Result<void> finish(Report& report, const OutputStats& stats) const;
-  // ---- what print() has written (prints.cpp)
-  Result<void> prepare_prints();
-  Result<PrintReport> fetch_prints();
-  void deliver_prints(Result<Report>& report);
   // ---- repeating the last dispatch (repeat.cpp)
   [[nodiscard]] bool is_like_last(const Arguments& arguments) const;
   void use_again(const Arguments& arguments);

@@ -376,7 +376,7 @@ std::string compare_prints(const Case& one, const Prepared& prepared, const run:
   PrintReport wanted_lines;
   oracle::Options options = oracle_options(one, prepared, device.info().capabilities.subgroup_size);
   options.print_bytes = one.print_bytes;
-  options.on_printed = [&](PrintReport printed) { wanted_lines = std::move(printed); };
+  options.printed = &wanted_lines;
   const auto wanted = run_oracle(prepared, options);
   PrintReport lines;
   const auto given = Dispatch(one, prepared, device).run_printing(lines);

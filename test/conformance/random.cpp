@@ -92,6 +92,7 @@ class RandomTest : public testing::Test {
   static bool has_one_order(const check::CheckedProgram& checked, const generator::Generated& g,
                             Case& one) {
     std::vector<PrintReport> lines;
+    lines.reserve(2);
     for (const auto schedule : {oracle::Schedule::Forward, oracle::Schedule::Reversed}) {
       oracle::Options options;
       options.schedule = schedule;
@@ -100,7 +101,7 @@ class RandomTest : public testing::Test {
         return generator::handle_resume(checked.program, reports, buffers);
       };
       options.print_bytes = one.print_bytes;
-      options.on_printed = [&](PrintReport printed) { lines.push_back(std::move(printed)); };
+      options.printed = &lines.emplace_back();
       const auto ran = oracle::run(
           checked, std::vector<std::span<const std::byte>>(g.inputs.begin(), g.inputs.end()),
           options);

@@ -115,14 +115,14 @@ std::string print_bytes(bool with) {
   return lines_of(config);
 }
 std::string print_to(bool with) {
-  std::string told = "nothing handed over";
+  std::string seen_lines = "nothing handed over";
   DispatchConfig config = {.print = true};
   if (with)
     config.print_to = std::make_shared<const run::PrintFunction>([&](const PrintReport& printed) {
-      told = fmt::format("{} lines handed over", printed.lines.size());
+      seen_lines = fmt::format("{} lines handed over", printed.lines.size());
     });
   lines_of(config);
-  return told;
+  return seen_lines;
 }
 
 // Of the second dispatch: the first finds out what there is to try.

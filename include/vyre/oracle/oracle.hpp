@@ -67,10 +67,9 @@ struct Options {
   const std::atomic<bool>* cancel = nullptr;  // set by the caller: stop soon
   std::function<void(const Progress&)> on_progress = {};  // now and then
   TrapHandler on_resume = {};
-  uint64_t print_bytes =
-      0;  // memory for what print() writes, as plans count it; 0: it does nothing
-  // Once, when the dispatch is over, also one that fails; not without print_bytes.
-  std::function<void(PrintReport)> on_printed = {};
+  // Where print() writes its lines, also of a dispatch that fails; nothing: it does nothing.
+  PrintReport* printed = nullptr;
+  uint64_t print_bytes = uint64_t{1} << 20;  // memory for them, as plans count it
 };
 
 // Two accesses to one element that nothing orders, at least one of them a write, not both atomic.

@@ -97,7 +97,6 @@ class LaunchRun {
     options_.on_progress = [host = s.host](const oracle::Progress& p) {
       host->progress(p.workgroups_done, p.workgroups);
     };
-    options_.print_bytes = entry_.whole ? s.host->print_bytes() : 0;
     options_.on_resume = [host = s.host](std::span<const TrapReport> reports,
                                          HandlerBuffers& buffers) {
       return host->resume(reports, buffers);
@@ -106,9 +105,13 @@ class LaunchRun {
   }
 
   Result<void> run_whole() {
+    PrintReport printed;
+    device::HostServices* const host = r_.submission.host;
+    options_.print_bytes = host != nullptr ? host->print_bytes() : 0;
+    if (options_.print_bytes != 0) options_.printed = &printed;
     oracle::Machine machine(program_, r_.kernel.code, launch_, options_, r_.arguments);
     const Result<void> ran = machine.run_pass();
-    if (options_.print_bytes != 0) r_.submission.host->printed(machine.take_printed());
+    if (options_.print_bytes != 0) host->printed(std::move(printed));
     VYRE_TRY(ran);
     oracle::Outcome totals = machine.take_totals();
     if (!completion_.whole) completion_.whole.emplace();
