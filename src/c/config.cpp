@@ -269,7 +269,8 @@ vyre_error* vyre_memory_get(vyre_memory* memory, const char* buffer, uint32_t ac
           fmt::format("`access` is {}. Fix: give VYRE_MEMORY_READ or VYRE_MEMORY_WRITE", access));
     const std::vector<ir::Buffer>& buffers = memory->program.buffers;
     const auto found = std::ranges::find(buffers, std::string_view(buffer), &ir::Buffer::name);
-    if (found == buffers.end() || found->kind == ir::BufferKind::Shared)
+    if (found == buffers.end() || found->kind == ir::BufferKind::Shared ||
+        found->kind == ir::BufferKind::Scratch)
       return fail(
           ErrorCode::InvalidArgument,
           fmt::format("program `{}` has no buffer `{}` that the host can see. Fix: give the "
