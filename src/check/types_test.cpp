@@ -229,7 +229,7 @@ TEST(Types, Recursion) {
 TEST(Loops, BoundsStepAndJumps) {
   EXPECT_EQ(errors(in_program("for i in 0 .. 10 step 0 { }")), "V048");
   EXPECT_EQ(errors(in_program("for i in -5 .. 10 step -1 { }")), "V048");
-  EXPECT_EQ(errors(in_program("for i in 0 .. 10 step work[0] { }")), "V048");
+  EXPECT_EQ(errors(in_program("for i in 0 .. 10 step work[0] { }")), "V073");
   EXPECT_EQ(errors(in_program("for i in -5 .. 10 step 2 { }")), "");
   EXPECT_EQ(errors(in_program("for i in 0 .. iwork[0] { let x = work[i]; iwork[1] = i; }")), "");
   EXPECT_EQ(errors(in_program("for i in 0.5 .. 10.5 { }")), "V036");

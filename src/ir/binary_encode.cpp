@@ -359,24 +359,7 @@ class Encoder {
 
   void stmt_fields(const Stmt& node) {
     match(
-        node, [&](const Let& s) { let_fields(s); },
-        [&](const DeclareArray& s) {
-          const Local& array = program_[s.local];
-          VYRE_CHECK(array.kind == Local::Kind::Array && array.type);
-          const bool shaped = !array.axes.empty();
-          if (shaped) needs(2);
-          tag(shaped                 ? StmtCode::DeclareShaped
-              : array.values.empty() ? StmtCode::DeclareArray
-                                     : StmtCode::DeclareArrayWith);
-          string(array.name);
-          tag(*array.type);
-          if (shaped)
-            shape(array.axes);
-          else
-            expr(array.count);
-          if (shaped || !array.values.empty()) array_values(array.values);
-          declare(s.local);
-        },
+        node, [&](const Let& s) { let_fields(s); }, [&](const DeclareArray& s) { array_fields(s); },
         [&](const Assign& s) {
           tag(StmtCode::Assign);
           local(s.local);
@@ -465,10 +448,19 @@ class Encoder {
     declare(s.local);
   }
 
-  void array_values(Range values) {
-    needs(2);
-    varint(values.count);
-    for (const ExprId value : program_.values(values)) expr(value);
+  void array_fields(const DeclareArray& s) {
+    const Local& array = program_[s.local];
+    VYRE_CHECK(array.kind == Local::Kind::Array && array.type);
+    tag(array.values.empty() ? StmtCode::DeclareArray : StmtCode::DeclareArrayWith);
+    string(array.name);
+    tag(*array.type);
+    expr(array.count);
+    if (!array.values.empty()) {
+      needs(2);
+      varint(array.values.count);
+      for (const ExprId value : program_.values(array.values)) expr(value);
+    }
+    declare(s.local);
   }
 
   void for_fields(const For& s) {

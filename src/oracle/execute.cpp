@@ -85,6 +85,12 @@ uint64_t mask_of(Type type) {
   return bits_of(type) == 64 ? ~uint64_t{0} : 0xFFFF'FFFF;
 }
 
+// Of the numbers from slot a on and below slot b in steps of slot c.
+uint64_t last_value(const Instr& i, const uint64_t* frame) {
+  const uint64_t most = (frame[i.b] - frame[i.a] - 1) & mask_of(i.type);
+  return (frame[i.a] + most / frame[i.c] * frame[i.c]) & mask_of(i.type);
+}
+
 // Control flow inside of a lane. False: it goes on at the next instruction.
 inline bool jumps(const Instr& i, Lane& lane, uint64_t*& frame, Pc& pc) {
   if (i.op == Op::Return) {
@@ -376,11 +382,7 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
       case Op::Return:
         if (jumps(i, lane, frame, pc)) continue;
         break;
-      case Op::ForLast: {
-        const uint64_t most = (frame[i.b] - frame[i.a] - 1) & mask_of(i.type);
-        frame[i.a] = (frame[i.a] + most / frame[i.c] * frame[i.c]) & mask_of(i.type);
-        break;
-      }
+      case Op::ForLast: frame[i.a] = last_value(i, frame); break;
       case Op::Retire:
         if (frame[i.a] == 0 && !lane.retired) {
           lane.retired = true;
@@ -389,12 +391,9 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
             complete_subgroup(group, index / options_.subgroup_size);
         }
         break;
-      case Op::CopyAsync: {
-        bool ended = false;
-        start_copy(group, index, pc, frame, ended);
-        if (ended) return false;
+      case Op::CopyAsync:
+        if (!start_copy(group, index, pc, frame)) return false;
         break;
-      }
       case Op::Print:
         lines_.add(i.a, frame, totals_.phases - phases_before_, global_id(group, index));
         break;
@@ -417,7 +416,7 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
   }
 }
 
-void Machine::start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame, bool& ended) {
+bool Machine::start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame) {
   const CopyInfo& info = code_.copies[code_.instrs[pc].a];
   const auto number = [&](Type type, Slot slot) { return integer_value(type, frame[slot]); };
   PendingCopy copy{
@@ -441,14 +440,13 @@ void Machine::start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame, bo
             .index = first < 0 ? first : std::max<__int128>(first, count),
             .count = count});
       leave(group, lane, LaneState::Ended);
-      ended = true;
-      return;
+      return false;
     }
   }
   // The arguments are uniform and the wait is a barrier: the first lane starts the copy for
   // all lanes of the workgroup.
   for (const PendingCopy& other : group.copies)
-    if (other.tag == copy.tag) return;
+    if (other.tag == copy.tag) return true;
   group.copies.push_back(copy);
   // It may happen at any moment from here to the wait. Doing it early, late or by chance shows
   // programs that count on one of them.
@@ -467,6 +465,7 @@ void Machine::start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame, bo
     record(copy.dst, copy.dst_index, Race::Access::CopyWrite);
   }
   if (early) perform(group, group.copies.back());
+  return true;
 }
 
 void Machine::perform(Group& group, PendingCopy& copy) {

@@ -169,7 +169,8 @@ class Machine : private HandlerBuffers {
   uint64_t axis_length(MemoryRow row, uint32_t axis) const;
   uint64_t axis_step(const Instr& instr, const uint64_t* frame) const;
   uint64_t builtin(const Instr& instr, const Group& group, uint32_t lane) const;
-  void start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame, bool& ended);
+  // False: the lane has ended, out of bounds.
+  bool start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame);
   void perform(Group& group, PendingCopy& copy);
   void stop(const Stop& stop);
 

@@ -182,15 +182,15 @@ class CoreForms {
   }
 
   // first .. last by step as numbers from 0 on:
-  //   for turn in 0 .. count { let i = first + turn * step; body }
+  //   for trip in 0 .. count { let i = first + trip * step; body }
   // and reversed
-  //   for turn in 0 .. count { let i = top - turn * step; body }
+  //   for trip in 0 .. count { let i = top - trip * step; body }
   // All of it wraps: distances are unsigned and below 2^width, whatever the type is.
   void for_loop(StmtId id, const For& s, StmtList& out) {
     const Bounds b = bounds(id, s, out);
     const std::string name = p_[s.variable].name;
     if (b.may_stop) out.push_back(stop_if_not_positive(b, s, id));
-    const LocalId count = let(name + "_count", trips(b), b.level, b.at, out);
+    const LocalId count = let(name + "_count", trip_count(b), b.level, b.at, out);
     LocalId start;
     if (s.reversed) {
       const ExprId before_last = binary(BinaryOp::Sub, ref(count), number(1, b.count));
@@ -200,7 +200,7 @@ class CoreForms {
     }
     For loop;
     loop.unroll = s.unroll;
-    loop.variable = local(Local::Kind::For, name + "_turn", b.count, b.level);
+    loop.variable = local(Local::Kind::For, name + "_trip", b.count, b.level);
     loop.first = number(0, b.count);
     loop.last = ref(count);
     const ExprId gone = steps(b, ref(loop.variable));
@@ -211,7 +211,9 @@ class CoreForms {
     const auto items = p_.items(s.body);
     body.insert(body.end(), items.begin(), items.end());
     loop.body = p_.add_block(body);
-    out.push_back(stmt(loop, b.at, c_.flow_levels[id.index()]));
+    // In the place of the other one: nothing that looks at all nodes must find that.
+    p_.stmts[id.index()] = loop;
+    out.push_back(id);
   }
 
   Bounds bounds(StmtId id, const For& s, StmtList& out) {
@@ -249,7 +251,7 @@ class CoreForms {
 
   // How many iterations: (last - first - 1) / step + 1. Lanes that have ended and only walk along
   // come here with any step.
-  ExprId trips(const Bounds& b) {
+  ExprId trip_count(const Bounds& b) {
     const ExprId distance =
         binary(BinaryOp::Sub, cast(b.count, ref(b.last)), cast(b.count, ref(b.first)));
     ExprId count = distance;
@@ -266,9 +268,9 @@ class CoreForms {
     return expr(select, b.count, {});
   }
 
-  ExprId steps(const Bounds& b, ExprId turns) {
-    if (b.step.valid()) return binary(BinaryOp::Mul, turns, cast(b.count, ref(b.step)));
-    return b.by == 1 ? turns : binary(BinaryOp::Mul, turns, number(b.by, b.count));
+  ExprId steps(const Bounds& b, ExprId iterations) {
+    if (b.step.valid()) return binary(BinaryOp::Mul, iterations, cast(b.count, ref(b.step)));
+    return b.by == 1 ? iterations : binary(BinaryOp::Mul, iterations, number(b.by, b.count));
   }
 
   check::CheckedProgram c_;

@@ -77,11 +77,10 @@ class ModeFinder {
     for (const StmtId item : d_.p.items(s.body)) collect(item, buffer, false, w);
     if (w.others) return snapshot("a copy, collective or swap inside writes it");
     if (w.stores == 0) {
-      // Of floats, equal values may differ in their bits.
-      const bool one_kind = (w.atomics.empty() || !is_float(d_.p[buffer].element)) &&
-                            std::ranges::all_of(w.atomics, [&](AtomicOp op) {
-                              return is_monotone(op) && op == w.atomics.front();
-                            });
+      if (!w.atomics.empty() && is_float(d_.p[buffer].element))
+        return snapshot("atomics write floats, which may be equal with other bits");
+      const bool one_kind = std::ranges::all_of(
+          w.atomics, [&](AtomicOp op) { return is_monotone(op) && op == w.atomics.front(); });
       if (one_kind)
         return {buffer, FixpointMode::Tracked,
                 w.atomics.empty() ? "nothing inside writes it"

@@ -232,7 +232,8 @@ void add_orders(std::vector<Case>& cases, AtomicOp op, Type type) {
                {{"$T", name_of(type)}, {"$F", name_of(op)}, {"$V", "v[gid.x]"}, {"$ORDER", ""}}),
            .inputs = {{"v", elements(type, values)},
                       {"m", elements(type, std::span(corners).subspan(at, 3))}},
-           .exact_nans = true});
+           .exact_nans = true,
+           .every_route = at == 0});
 }
 
 // Lanes set, clear and count neighbouring small elements; those beside them stay as they are.
@@ -270,6 +271,7 @@ std::vector<Case> atomic_cases() {
          .text = fill(kNeighbours, {{"$T", name_of(type)}, {"$V", name_of(ir::widened(type))}}),
          .inputs = {{"m", elements(type, random_values(type, 77, 3))},
                     {"n", elements(type, random_values(type, 77, 4))}},
+         .every_route = true,
          .guarded = true});
   for (const Type type : {Type::F32, Type::F64})
     for (const AtomicOp op : {AtomicOp::Min, AtomicOp::Max}) add_orders(cases, op, type);

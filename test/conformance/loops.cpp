@@ -246,7 +246,8 @@ void add_order(std::vector<Case>& cases) {
                                                   : "positive"),
              .text =
                  fill(kOrder, {{"$STEP", given ? r.step : step}, {"$REV", rev}, {"$I", r.type}}),
-             .run_line = fmt::format("--in bounds={} --in by=[{}]", r.bounds, r.step)});
+             .run_line = fmt::format("--in bounds={} --in by=[{}]", r.bounds, r.step),
+             .every_route = std::string_view(r.name).starts_with("signed")});
       }
 }
 
