@@ -191,7 +191,7 @@ using build::break_; using build::continue_; using build::return_; using build::
 using build::barrier_subgroup; using build::barrier_workgroup; using build::barrier_grid;
 using build::async_copy; using build::wait; using build::trap; using build::resume;
 using build::all_reduce; using build::broadcast; using build::all_gather;
-using build::reduce_scatter;
+using build::reduce_scatter; using build::swap_;
 // clang-format on
 
 }  // namespace vyre

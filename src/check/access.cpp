@@ -253,7 +253,7 @@ class Access {
         complain(Code::BadSwap, id, m,
                  fmt::format("`{}` is not a buffer, so its contents cannot be exchanged",
                              name_of(p_, m)),
-                 "swap inout, out or persistent buffers");
+                 "swap inout, out, scratch or persistent buffers");
         return;
       }
       if (!buffer.valid()) return;  // a parameter of a function without calls
@@ -262,7 +262,7 @@ class Access {
         complain(Code::BadSwap, id, m,
                  fmt::format("`{}` is `{}`, so its contents cannot be exchanged", p_[buffer].name,
                              name_of(kind)),
-                 "swap inout, out or persistent buffers");
+                 "swap inout, out, scratch or persistent buffers");
         return;
       }
     }

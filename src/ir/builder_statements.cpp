@@ -350,8 +350,8 @@ void reduce_scatter(const MemoryRef& src, const MemoryRef& dst, ir::ReduceOp op,
              where);
 }
 
-void swap(const MemoryRef& a, const MemoryRef& b, Where where) {
-  Core* core = Core::current("swap", where);
+void swap_(const MemoryRef& a, const MemoryRef& b, Where where) {
+  Core* core = Core::current("swap_()", where);
   if (core == nullptr) return;
   const ir::Memory first = core->use(a, where);
   const ir::Memory second = core->use(b, where);

@@ -227,13 +227,15 @@ TEST(Builder, WritesDeviceStatements) {
   broadcast(b, 0);
   all_gather(b, c);
   reduce_scatter(c, b, ReduceOp::Max, 1);
+  swap_(b, c);
   expect_program(
       p,
       R"(program device { workgroup 64; in a : u32[]; inout b : u32[]; inout c : u32[]; shared tile : u32[64];
     region load { async copy(7, tile, 0, a, wid.x * 64, 64); wait(7); barrier workgroup; trap(3, lid.x); resume(3); }
     barrier grid;
     fixpoint max 100 over (b, c) { region pass { atomic_max(b[0], 1); } }
-    all_reduce(b, xor, 3); all_reduce(b, add); broadcast(b, 0); all_gather(b, c); reduce_scatter(c, b, max, 1); })");
+    all_reduce(b, xor, 3); all_reduce(b, add); broadcast(b, 0); all_gather(b, c); reduce_scatter(c, b, max, 1);
+    swap(b, c); })");
 }
 
 TEST(Builder, WritesPrintsAndAsserts) {

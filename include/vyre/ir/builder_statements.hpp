@@ -166,6 +166,6 @@ void all_gather(const MemoryRef& src, const MemoryRef& dst, const Operand& group
 void reduce_scatter(const MemoryRef& src, const MemoryRef& dst, ir::ReduceOp op,
                     const Operand& group = {}, Where where = Where::current());
 // A grid barrier, then the two buffers have exchanged their contents.
-void swap(const MemoryRef& a, const MemoryRef& b, Where where = Where::current());
+void swap_(const MemoryRef& a, const MemoryRef& b, Where where = Where::current());
 
 }  // namespace vyre::build
