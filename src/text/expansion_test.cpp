@@ -128,6 +128,16 @@ TEST(Expansion, LambdasTakeWhatTheyReadAsParameters) {
   EXPECT_THAT(text, HasSubstr("t__c : buffer f32[]"));
 }
 
+TEST(Expansion, ScalarUniformsAreValuesForFunctionsAndLambdas) {
+  const std::string text = expanded(
+      "program p { workgroup 64; uniform k : f32; inout x : f32[]; fn g(v : f32, op : fn(f32) -> "
+      "f32) "
+      "-> f32 { return op(v); } fn h(v : f32) -> f32 { return v; } x[gid.x] = g(x[0], |v| v * k) + "
+      "h(k); }");
+  EXPECT_THAT(text, HasSubstr("k__c : f32"));
+  EXPECT_THAT(text, HasSubstr("h(k)"));
+}
+
 TEST(Expansion, AFunctionWithoutAResultGivesNoValue) {
   EXPECT_THAT(
       codes(framed("fn fill(b : buffer f32[], v : f32) { b[0] = v; } var a : f32[4]; let w = "

@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"var x : u32;", "V001 2:12 expected `=` and a value, found `;`"},
         Case{"let x : uint = 1;", "V001 2:9 expected a type, found `uint`"},
         Case{"let x : f32[4];", "V001 2:1 the array `x` is declared with `let`"},
-        Case{"var x : f32[4] = 1;", "V001 2:16 expected `;`, found `=`"},
+        Case{"var x : f32[4] = 1;", "V001 2:18 expected `{`, found the number `1`"},
         Case{";", "V001 2:1 a `;` without a statement before it"},
         Case{";;;;", "V001 2:1 a `;` without a statement before it"},
         Case{"1 + 2;", "V001 2:1 expected a statement, found the number `1`"},
