@@ -73,11 +73,11 @@ void Parser::collect_declarations() {
       fn_depth = INT64_MAX;
     }
     if (kind != TokenKind::Name || !declares(word)) continue;
-    if (depth <= fn_depth) {
+    const bool other = word == "const" && is_other_const(source_, word);
+    if (depth <= fn_depth && !other) {
       in_fn = false;
       fn_depth = INT64_MAX;
     }
-    const bool other = word == "const" && is_other_const(source_, word);
     token = next_token(lexer);
     if (token.kind != TokenKind::Name || other) continue;
     const Token name = token;

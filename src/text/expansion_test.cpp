@@ -2,10 +2,14 @@
 // Modules, static parameters, lambdas and structs: what they expand to, and that a program written
 // by hand is the same one.
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <map>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "text/text_test.hpp"
 #include "vyre/ir/binary.hpp"
@@ -124,6 +128,16 @@ TEST(Expansion, LambdasTakeWhatTheyReadAsParameters) {
   EXPECT_THAT(text, HasSubstr("t__c : buffer f32[]"));
 }
 
+TEST(Expansion, ScalarUniformsAreValuesForFunctionsAndLambdas) {
+  const std::string text = expanded(
+      "program p { workgroup 64; uniform k : f32; inout x : f32[]; fn g(v : f32, op : fn(f32) -> "
+      "f32) "
+      "-> f32 { return op(v); } fn h(v : f32) -> f32 { return v; } x[gid.x] = g(x[0], |v| v * k) + "
+      "h(k); }");
+  EXPECT_THAT(text, HasSubstr("k__c : f32"));
+  EXPECT_THAT(text, HasSubstr("h(k)"));
+}
+
 TEST(Expansion, AFunctionWithoutAResultGivesNoValue) {
   EXPECT_THAT(
       codes(framed("fn fill(b : buffer f32[], v : f32) { b[0] = v; } var a : f32[4]; let w = "
@@ -173,6 +187,10 @@ TEST(Expansion, SharedMemoryOfFunctionsIsHandedDown) {
       "t[63 - lid.x]; } fn outer(v : f32) -> f32 { let r = inner(v); return r; } let a = "
       "outer(x[0]); let b = inner(x[1]); x[gid.x] = a + b;"));
   EXPECT_THAT(text, HasSubstr("shared inner__t : f32[64];"));
+  EXPECT_THAT(
+      expanded(framed("fn g<type T, const N : u32>(v : T) -> T { shared t : T[N]; t[lid.x] = v; "
+                      "return t[0]; } x[gid.x] = g<f32, 64>(x[0]);")),
+      HasSubstr("shared g__f32_64__t : f32[64u32];"));
   EXPECT_THAT(text, HasSubstr("let a = outer(x[0], inner__t);"));
   EXPECT_THAT(text, HasSubstr("let r = inner(v, inner__t);"));
 }
@@ -211,6 +229,28 @@ TEST(Expansion, PathsStayInTheFolder) {
                 testing::ElementsAre("V101"))
         << path;
   EXPECT_THAT(codes("use \"a/./m.vyre\"; " + framed("x[0] = 1.0;")), testing::ElementsAre("V100"));
+}
+
+TEST(ModulesIn, ReadsBelowTheFolderAndFollowsNoLinkOutOfIt) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::temp_directory_path() / fmt::format("vyre_modules_{}", ::getpid());
+  fs::create_directories(root / "in" / "deep");
+  std::ofstream(root / "in" / "deep" / "m.vyre") << "module m {}";
+  std::ofstream(root / "secret.vyre") << "module secret {}";
+  fs::create_symlink("../secret.vyre", root / "in" / "link.vyre");
+  fs::create_directory_symlink("..", root / "in" / "up");
+  fs::create_symlink("deep/m.vyre", root / "in" / "inside.vyre");
+  fs::create_symlink("loop.vyre", root / "in" / "loop.vyre");
+  const ModuleReader read = modules_in((root / "in").string());
+  using Status = ModuleText::Status;
+  EXPECT_EQ(read("deep/m.vyre").text, "module m {}");
+  EXPECT_EQ(read("inside.vyre").status, Status::Found);
+  EXPECT_EQ(read("link.vyre").status, Status::Outside);
+  EXPECT_EQ(read("up/secret.vyre").status, Status::Outside);
+  EXPECT_EQ(read("loop.vyre").status, Status::Missing);
+  EXPECT_EQ(read("deep").status, Status::Missing);
+  EXPECT_EQ(read("none.vyre").status, Status::Missing);
+  fs::remove_all(root);
 }
 
 TEST(Expansion, ErrorsInInstancesSayWhatTheyAreFor) {

@@ -91,12 +91,14 @@ RawArg Parser::parse_raw_arg() {
        next_.kind == TokenKind::Semicolon || (next_.own_line && next_.kind == TokenKind::Name));
   const Found found = alone ? scopes_.find(tok_.text) : Found{};
   Symbol symbol = found.symbol;
-  if (found.where == Found::Where::Around && symbol.kind != Symbol::Kind::Scalar)
+  if (found.where == Found::Where::Around && symbol.kind != Symbol::Kind::Scalar &&
+      !is_scalar(symbol))
     symbol = capture(tok_, symbol);
   const bool memory = symbol.kind == Symbol::Kind::Buffer ||
                       symbol.kind == Symbol::Kind::BufferParam ||
                       symbol.kind == Symbol::Kind::Array;
-  if (memory && (found.where == Found::Where::Visible || found.where == Found::Where::Around)) {
+  if (memory && !is_scalar(symbol) &&
+      (found.where == Found::Where::Visible || found.where == Found::Where::Around)) {
     arg.form = RawArg::Form::Memory;
     arg.memory = *memory_of(symbol);
     advance();
@@ -381,6 +383,8 @@ void Parser::add_captures(std::vector<ir::Arg>& args, const FnTarget& target) {
   for (const Capture& capture : target.captures) {
     if (capture.buffer) {
       args.emplace_back(capture.memory);
+    } else if (!capture.local.valid()) {
+      args.emplace_back(make_scalar(prev_, capture.memory).id);
     } else {
       args.emplace_back(program_.add(ir::Expr{ir::LocalRef{capture.local}}, loc(prev_)));
     }

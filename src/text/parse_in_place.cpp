@@ -72,8 +72,9 @@ Parser::Value Parser::expand_in_place(const Token& name, const Instance& instanc
     declare_static(decl.statics[i], instance.statics[i]);
   bind_in_place(decl, types, args, items);
   declare_targets(decl, instance.targets);
+  const size_t errors = diagnostics_.errors();
   const Returned returned = parse_tail_block(items);
-  const bool failed = panicking_;
+  const bool failed = panicking_ || diagnostics_.errors() != errors;
   if (types.result && returned != Returned::Everywhere && !failed)
     report(Code::MissingReturn, decl.name,
            fmt::format("a path through `{}` returns no value", decl.name.text),
@@ -160,7 +161,7 @@ Parser::Returned Parser::parse_tail_statements(Items& items) {
     }
     if (returned == Returned::Everywhere) {
       report(Code::NotInPlace, tok_, "a statement follows a `return` that ends the function",
-             "remove it");
+             "remove it, or put it into the `else` of the `if const` before it");
       skip_item();
       continue;
     }

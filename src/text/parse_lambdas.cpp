@@ -124,6 +124,17 @@ ir::LocalId Parser::capture_buffer(const Token& name, ir::BufferId buffer) {
   return id;
 }
 
+// A scalar uniform of the program: its value is passed.
+ir::LocalId Parser::capture_scalar(const Token& name, ir::BufferId buffer) {
+  const ir::Type type = ir::widened(program_[buffer].element);
+  const ir::LocalId id = program_.add(
+      ir::Local{fresh_name(fmt::format("{}__c", name.text)), ir::Local::Kind::Param, type, {}},
+      loc(name));
+  frame_.captures->push_back({std::string(name.text), false, type, ir::Memory::of(buffer), {}});
+  frame_.capture_params->push_back(id);
+  return id;
+}
+
 // A name from around a lambda becomes one of its parameters.
 Symbol Parser::capture(const Token& name, Symbol symbol) {
   const auto changes = [&](ir::LocalId local) {
@@ -150,6 +161,9 @@ Symbol Parser::capture(const Token& name, Symbol symbol) {
       return declared({Symbol::Kind::Struct, static_cast<uint32_t>(record_locals_.size() - 1)});
     }
     case Symbol::Kind::Buffer: {
+      if (is_scalar(symbol))
+        return declared(
+            {Symbol::Kind::Scalar, capture_scalar(name, ir::BufferId{symbol.index}).value});
       const ir::BufferKind kind = program_.buffers[symbol.index].kind;
       if (kind != ir::BufferKind::In && kind != ir::BufferKind::Uniform)
         return refuse_capture(name, symbol, "it is a buffer that can be written",
@@ -161,6 +175,7 @@ Symbol Parser::capture(const Token& name, Symbol symbol) {
       FnTarget copy = targets_[symbol.index];
       for (Capture& inner : copy.captures) {
         inner.local = inner.local.valid() ? capture_local(name, inner.local, inner.buffer)
+                      : !inner.buffer     ? capture_scalar(name, inner.memory.buffer())
                                           : capture_buffer(name, inner.memory.buffer());
         inner.memory = ir::Memory::of(inner.local);
       }

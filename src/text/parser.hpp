@@ -380,6 +380,7 @@ class Parser {
   Symbol refuse_capture(const Token& name, Symbol symbol, std::string_view why,
                         std::string_view fix);
   ir::LocalId capture_local(const Token& name, ir::LocalId outer, bool buffer);
+  ir::LocalId capture_scalar(const Token& name, ir::BufferId buffer);
   ir::LocalId capture_buffer(const Token& name, ir::BufferId buffer);
   bool check_lambda(ir::ExprId body, const Token& where);
   void check_purity();

@@ -198,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"atomic_add(s[0], relaxed);", "V024 2:1 `atomic_add` takes 2 arguments, 1 given"},
         Case{"let x = atomic_cas(s[0], 1);", "V024 2:9 `atomic_cas` takes 3 arguments, 2 given"},
         Case{"let x = len();", "V024 2:9 `len` takes 1 argument, 0 given"},
-        Case{"let x = len(a, b);", "V024 2:9 `len` takes 1 argument, 2 given"},
+        Case{"let x = len(a, b);", "V067 2:16 an axis is a number, not `b`"},
         Case{"let x = fixpoint_passes(1);",
              "V024 2:9 `fixpoint_passes` takes 0 arguments, 1 given"},
         Case{"let x = bitcast<u32>();", "V024 2:9 `bitcast` takes 1 argument, 0 given"},
