@@ -167,11 +167,11 @@ class Walk {
   // Lanes that come here and stay inside the buffer; `known`: there are no others.
   Count inside_buffer(BufferId buffer, ExprId index, bool& known) {
     const size_t guards = values_.guards.size();
+    const Count all = passing();
     const auto form = values_.value(index);
     Count lanes = 0;
     known = false;
     if (form) {
-      const Count all = passing();
       const Wide count = launch_.counts[buffer.index()];
       lanes = passing_with(*form, 0, count - 1);
       const Count others = passing_with(*form, count, check::cover::kHuge) +
@@ -382,7 +382,12 @@ class Walk {
     const auto step = x.step.valid() ? values_.value(x.step) : Form::of(1);
     const bool counted = first && last && last->constant() && step && step->constant() &&
                          step->offset > 0 && !leaves_loop(p_, x.body);
-    if (!counted) return some_times(x.body, 0, x.variable);
+    if (!counted) {
+      some_times(x.body, 0, x.variable);
+      // A step that is not positive is a trap.
+      if (!step || !step->constant() || step->offset <= 0) leave();
+      return;
+    }
     // The lane that begins last has the fewest iterations, the one that begins first the most.
     Interval begin{first->offset, first->offset};
     for (size_t u = 0; u < first->factors.size(); ++u) {

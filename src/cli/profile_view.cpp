@@ -49,6 +49,7 @@ class SegmentTraffic {
     const size_t buffers = segment.program.program.buffers.size();
     std::vector<std::span<const std::byte>> given(buffers);
     launch.counts.assign(buffers, 0);
+    launch.axes.assign(buffers, {});
     for (size_t i = 0; i < buffers; ++i) {
       // A program that runs as it is has the buffers of the source.
       const plan::Argument argument =
@@ -56,6 +57,9 @@ class SegmentTraffic {
               ? segment.arguments[i]
               : plan::Argument{plan::Argument::Kind::Source, static_cast<uint32_t>(i)};
       launch.counts[i] = count_of(*plan, argument);
+      if (argument.kind == plan::Argument::Kind::Source &&
+          argument.index < input_.launch.axes.size())
+        launch.axes[i] = input_.launch.axes[argument.index];
       if (argument.kind == plan::Argument::Kind::Source) given[i] = bytes_of_source(argument.index);
     }
     return traffic_of(segment.program, launch, given);

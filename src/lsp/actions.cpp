@@ -166,12 +166,13 @@ class Extents {
 
   std::optional<Extent> of(uint32_t token) const {
     const std::vector<ExprId> ids = a_.exprs_at(token);
-    if (ids.size() != 1) return std::nullopt;
+    if (ids.empty()) return std::nullopt;
+    const ExprId whole = ids.back();  // an index that is not written stands there, too
     Extent extent{token, token, true};
-    if (!grow(ids[0], extent)) return std::nullopt;
+    if (!grow(whole, extent)) return std::nullopt;
     const Program& p = a_.facts.program;
     extent.is_atom =
-        !std::holds_alternative<Binary>(p[ids[0]]) && !std::holds_alternative<Unary>(p[ids[0]]);
+        !std::holds_alternative<Binary>(p[whole]) && !std::holds_alternative<Unary>(p[whole]);
     return balanced(extent);
   }
 

@@ -61,7 +61,8 @@ std::vector<AnyId> found_in(const std::vector<std::pair<uint32_t, AnyId>>& list,
 }
 
 void learn(Analysis& a) {
-  text::Parsed parsed = text::parse(a.text, a.file);
+  text::Parsed parsed =
+      text::parse(a.text, a.file, {.read_module = text::modules_beside(a.file), .settings = {}});
   a.text_is_whole = !parsed.diagnostics.has_errors();
   a.diagnostics = std::move(parsed.diagnostics);
   a.diagnostics.append(

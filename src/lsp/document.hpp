@@ -25,7 +25,7 @@ inline constexpr size_t kMaxIndexedBytes = size_t{4} << 20;
 
 // Views into `text`, so it stays where it is made.
 struct Analysis {
-  std::string file;  // as diagnostics name it
+  std::string file;  // its path, as diagnostics name it; "<name>" if it has none
   std::string text;
   Lines lines;
   std::vector<text::Token> tokens;  // without comments; the last one is the end
@@ -61,7 +61,8 @@ struct Analysis {
   std::vector<std::pair<uint32_t, ir::LocalId>> local_tokens;
 };
 
-// Never fails: a text that is wrong has diagnostics.
+// Never fails: a text that is wrong has diagnostics. `file`: its path, beside which the files lie
+// that it uses; "<name>" for a text that is no file.
 std::unique_ptr<Analysis> analyse(std::string text, std::string file);
 
 }  // namespace vyre::lsp

@@ -273,6 +273,11 @@ class Walker {
     return (called == "all_reduce" && commas == 1) || (called == "reduce_scatter" && commas == 2);
   }
 
+  [[nodiscard]] bool is_callable(uint32_t declaration) const {
+    const Kind kind = names_.declarations[declaration].kind;
+    return kind == Kind::Fn || kind == Kind::Param;
+  }
+
   void use(uint32_t i) {
     if (const auto own = declared_at_.find(i); own != declared_at_.end()) {
       const Kind kind = names_.declarations[own->second].kind;
@@ -286,7 +291,10 @@ class Walker {
     const bool attribute = i > 2 && is(i - 1, TokenKind::LParen) && is(i - 3, TokenKind::At) &&
                            (is_word(i - 2, "locality") || is_word(i - 2, "coalesce"));
     if (attribute || is_operation(i)) return;
-    if (const auto found = find(tokens_[i].text)) names_.uses.push_back({i, *found});
+    const auto found = find(tokens_[i].text);
+    // `swap(a, b)` is the statement where `swap` is no function.
+    if (!found || (is(i + 1, TokenKind::LParen) && !is_callable(*found))) return;
+    names_.uses.push_back({i, *found});
   }
 
   [[nodiscard]] std::optional<uint32_t> find(std::string_view name) const {

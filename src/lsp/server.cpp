@@ -17,10 +17,25 @@ bool is_id(const Json& id) {
   return id.is_string() || id.is_number_integer() || id.is_null();
 }
 
-// The name of the file in diagnostics, which no editor shows.
+int digit_of(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// The path of "file:///a%20b"; "<name>" for a text that is no file of this machine.
 std::string file_of(const std::string& uri) {
-  const size_t slash = uri.find_last_of('/');
-  return slash == std::string::npos ? uri : uri.substr(slash + 1);
+  constexpr std::string_view kScheme = "file:///";
+  if (!uri.starts_with(kScheme)) return fmt::format("<{}>", uri.substr(uri.find_last_of('/') + 1));
+  std::string path;
+  for (size_t i = kScheme.size() - 1; i < uri.size(); ++i) {
+    const bool coded = uri[i] == '%' && i + 2 < uri.size() && digit_of(uri[i + 1]) >= 0 &&
+                       digit_of(uri[i + 2]) >= 0;
+    path += coded ? static_cast<char>(digit_of(uri[i + 1]) * 16 + digit_of(uri[i + 2])) : uri[i];
+    if (coded) i += 2;
+  }
+  return path;
 }
 
 }  // namespace

@@ -131,7 +131,11 @@ Json Server::Methods::diagnostic_of(const Open& open, const Analysis& a,
   std::string message =
       elsewhere ? fmt::format("{}:{}:{}: {}", d.at.file, d.at.line, d.at.column, d.message)
                 : d.message;
-  const Span span = elsewhere ? Span{} : a.lines.span_of(d.at);
+  // There it stands at the use in this text.
+  const Position* shown = elsewhere ? nullptr : &d.at;
+  for (const Position& use : d.at.used_at)
+    if (elsewhere && use.file == a.file) shown = &use;
+  const Span span = shown == nullptr ? Span{} : a.lines.span_of(*shown);
   if (!d.fix.empty()) message += "\nFix: " + d.fix;
   Json json{{"range", range_of(a, span)},
             {"severity", d.severity == Severity::Error ? kSeverityError : kSeverityWarning},

@@ -117,6 +117,17 @@ TEST(Server, SaysWhatIsWrongWithAText) {
   EXPECT_TRUE(got[0]["params"]["diagnostics"].empty());
 }
 
+// Modules that are built in are there for every text, files only beside a file.
+TEST(Server, FindsTheModulesOfAText) {
+  Client client;
+  client.start();
+  const auto got = client.open("use \"no_such_file.vyre\";\n" + std::string(kText));
+  bool found = false;
+  for (const TestJson& d : got[0]["params"]["diagnostics"])
+    found = found || d["message"].get<std::string>().find("no_such_file") != std::string::npos;
+  EXPECT_TRUE(found) << got[0];
+}
+
 TestJson change(uint64_t l0, uint64_t c0, uint64_t l1, uint64_t c1, const char* text) {
   return {
       {"range",
