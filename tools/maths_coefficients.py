@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the polynomial coefficients and constants of the maths library (src/ir/maths_*.hpp).
 
-usage: tools/maths_coefficients.py [NAME...]      needs python3-mpmath; not part of any build
+usage: tools/maths_coefficients.py [NAME...]      needs mpmath (python3-mpmath, or from PyPI); not part of any build
 
 Each polynomial is a minimax fit (Remez exchange) of the error that the finished function makes,
 with coefficients that are f32 numbers: after a fit the coefficient of the lowest degree is rounded
 and held, the others are fitted again, and so on. `error` is the largest relative error of the
 function if everything else were exact, as a power of two; an f32 result is rounded by 2^-25 to
 2^-24. The lines printed here stand in the headers as they are.
+
+The polynomials of maths_tables.hpp, which has each for f32 and f64, are fitted by weighted least
+squares at Chebyshev points, with all arithmetic in mpmath: within a bit of the minimax fit, and f64
+needs errors far below what a double can measure. They too are rounded and held one after the other.
 """
 
 import math
@@ -17,7 +21,7 @@ import sys
 
 from mpmath import mp, mpf
 
-mp.prec = 600  # the matrices of the fits hold powers of very small numbers
+mp.prec = 1300  # the digits of 2/pi; the matrices of the fits hold powers of very small numbers
 POINTS = 1500
 
 
@@ -232,7 +236,149 @@ def constants():
     print()
 
 
-ALL = [constants, exp_poly, exp2_poly, log_poly, log2_poly, pow_poly, sin_poly, cos_poly, tan_poly, asin_poly,
+# ---- tables for f32 and f64 (maths_tables.hpp)
+
+
+def hex_f64(x):
+    return hex_f32(x)[:-1]
+
+
+WIDTHS = (("Single", f32, hex_f32), ("Double", float, hex_f64))
+
+
+def least_squares(ts, values, weights, powers):
+    """Coefficients of the given powers of t that fit the values best under the weights."""
+    matrix = mp.matrix(len(ts), len(powers))
+    for row, (t, w) in enumerate(zip(ts, weights)):
+        for j, power in enumerate(powers):
+            matrix[row, j] = w * t**power
+    return list(mp.lu_solve(matrix, mp.matrix([v * w for v, w in zip(values, weights)])))
+
+
+def chebyshev(first, last, count):
+    return [(first + last) / 2 - (last - first) / 2 * mp.cos(mp.pi * (i + mpf(1) / 2) / count) for i in range(count)]
+
+
+def table(name, target, weight, first, last, degrees, only=("Single", "Double"), held=()):
+    """Fits target(t) on [first, last] for each width; weight(t) turns its error into that of the function.
+
+    `held`: coefficients that are given.
+    """
+    first, last = mpf(first) * mpf("1.0001"), mpf(last)  # no point at 0, where targets are 0/0
+    for (width, rounded, shown), degree in zip(WIDTHS, degrees):
+        if width not in only:
+            continue
+        ts = chebyshev(first, last, 2 * degree + 5)
+        values, weights = [target(t) for t in ts], [weight(t) for t in ts]
+        coefficients = [mpf(rounded(c)) for c in held]
+        while len(coefficients) <= degree:
+            rest = [v - mp.polyval(coefficients[::-1] or [0], t) for t, v in zip(ts, values)]
+            found = least_squares(ts, rest, weights, range(len(coefficients), degree + 1))
+            coefficients.append(mpf(rounded(found[0])))
+        ts = chebyshev(first, last, 400)
+        error = max(abs(weight(t) * (mp.polyval(coefficients[::-1], t) - target(t))) for t in ts)
+        bits = float(mp.log(error, 2))
+        print(f"// {width}::{name}: degree {degree} on [{float(first):.6g}, {float(last):.6g}], error 2^{bits:.1f}")
+        print("{" + ", ".join(shown(float(c)) for c in coefficients) + "}\n", flush=True)
+
+
+def exp_table():
+    # e^r = 1 + r + r^2 / 2 + r^3 q(r)
+    table("kExp", lambda r: (mp.expm1(r) - r - r**2 / 2) / r**3, lambda r: r**3 / mp.expm1(r), -HALF_LN2, HALF_LN2,
+          (4, 9))
+
+
+def log_table():
+    # log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + z q(z)), s = f / (2 + f), z = s^2
+    top = (RIGHT / (2 + RIGHT)) ** 2 * mpf("1.001")
+    table("kLog", lambda z: (2 * mp.atanh(root(z)) / root(z) - 2) / z, lambda z: z / 2, SMALL, top, (2, 6))
+
+
+def pow_table():
+    # log2(m) = s (c1 + z (c3 + z (c5 + z q(z)))), the first three as pairs; s and z as for the logarithm
+    top = (RIGHT / (2 + RIGHT)) ** 2 * mpf("1.001")
+
+    def target(z):
+        s = root(z)
+        return (mp.atanh(s) / s - 1 - z / 3 - z**2 / 5) / z**3 * 2 * LOG2E
+
+    table("kPow", target, lambda z: z**3 / (2 * LOG2E), mpf(2) ** -30, top, (1, 6), only=("Double",))
+
+
+def atan_table():
+    # atan(t) = t + t z q(z), z = t^2, t up to tan(pi/8)
+    top = (mp.sqrt(2) - 1) ** 2 * mpf("1.001")
+    table("kAtan", lambda z: (mp.atan(root(z)) / root(z) - 1) / z, lambda z: z, SMALL, top, (4, 11))
+
+
+def asin_table():
+    # asin(t) = t + t z q(z), z = t^2, t up to 1/2
+    table("kAsin", lambda z: (mp.asin(root(z)) / root(z) - 1) / z, lambda z: z, SMALL, 0.25, (4, 12), only=("Double",))
+
+
+def sin_table():
+    # sin(r) = r + r z q(z); cos(r) = 1 - z / 2 + z^2 q(z)
+    table("kSin", lambda z: (mp.sin(root(z)) / root(z) - 1) / z, lambda z: z, SMALL, QUARTER_PI**2, (3, 6),
+          only=("Double",))
+    table("kCos", lambda z: (mp.cos(root(z)) - 1 + z / 2) / z**2, lambda z: z**2 / mp.cos(root(z)), SMALL,
+          QUARTER_PI**2, (2, 5), only=("Double",))
+
+
+# [middle, from, to] of the pieces of erf beyond the first
+ERF_PIECES = {"Single": (("1.1875", "0.875", "1.5"), ("2", "1.5", "2.5"), ("3.25", "2.5", "4")),
+              "Double": (("1.1875", "0.875", "1.5"), ("1.875", "1.5", "2.25"), ("2.75", "2.25", "3.25"),
+                         ("3.75", "3.25", "4.25"), ("5.125", "4.25", "6"))}
+ERF_DEGREES = {"Single": 8, "Double": 17}
+
+
+def erf_table():
+    # erf(x) = x + x q(x^2) in the first piece, c + q(x - middle) in the others; q has the same degree in all
+    for width, rounded, shown in WIDTHS:
+        degree, digits = ERF_DEGREES[width], (24, 53)[width == "Double"]
+        only = (width,)
+        degrees = (degree, degree)
+        table("kErf[0]", lambda z: mp.erf(root(z)) / root(z) - 1, lambda z: 1, SMALL, mpf("0.875") ** 2, degrees, only)
+        for middle, first, last in ERF_PIECES[width]:
+            m = mpf(middle)
+            # The constant is a short number and its rest is the first coefficient.
+            c = mpf(f32(mp.erf(m)))
+            print(f"// {width}: at {middle} c = {shown(float(c))}")
+            table("kErf", lambda t: mp.erf(m + t) - c, lambda t: 1, mpf(first) - m, mpf(last) - m, degrees, only)
+
+
+def wide_constants():
+    def show(name, values, shown):
+        print(f"{name}: " + ", ".join(map(shown, values)))
+
+    def pieces(value, count, rounded, bits=None):
+        out, rest = [], mpf(value)
+        for i in range(count):
+            if i == 0 and bits:
+                _, e = mp.frexp(rest)
+                part = mp.ldexp(mp.nint(mp.ldexp(rest, bits - e)), e - bits)
+            else:
+                part = mpf(rounded(rest))
+            out.append(float(part))
+            rest -= part
+        return out
+
+    log10 = mp.log(10)
+    for width, rounded, shown in WIDTHS:
+        print(width)
+        short = 15 if width == "Single" else 41
+        for name, value, count, bits in (
+                ("log2 e", LOG2E, 2, None), ("ln 2, short first", LN2, 3, short), ("ln 2", LN2, 2, None),
+                ("log2 10", log10 / LN2, 1, None), ("log10 2, short first", LN2 / log10, 3, short), ("ln 10", log10, 2, None),
+                ("log10 e", 1 / log10, 2, None), ("pi/4", mp.pi / 4, 3, None), ("pi/2", mp.pi / 2, 4, None), ("pi", mp.pi, 2, None),
+                ("2/pi", 2 / mp.pi, 1, None), ("c1", 2 * LOG2E, 2, None), ("c3", 2 * LOG2E / 3, 2, None),
+                ("c5", 2 * LOG2E / 5, 2, None), ("1/3", mpf(1) / 3, 1, None)):
+            show(name, pieces(value, count, rounded, bits), shown)
+    bits = int(mp.floor(mp.ldexp(2 / mp.pi, 1248)))
+    words = [(bits >> (1216 - 64 * i)) & (2**64 - 1) for i in range(20)]
+    print("2/pi after 32 zeros: " + ", ".join(f"0x{w:016x}" for w in words))
+
+
+ALL = [exp_table, log_table, pow_table, atan_table, asin_table, sin_table, erf_table, wide_constants, constants, exp_poly, exp2_poly, log_poly, log2_poly, pow_poly, sin_poly, cos_poly, tan_poly, asin_poly,
        atan_poly, sinh_poly, hyperbolic_polys, tanh_poly]
 
 

@@ -305,13 +305,21 @@ def fresh(code, text):
 
 
 MATHS = ("exp", "exp2", "log", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow",
-         "rsqrt", "recip", "approximate sin", "approximate cos", "approximate rsqrt", "approximate recip")
+         "rsqrt", "recip", "log10", "log1p", "expm1", "cbrt", "erf", "exp10", "atan2", "hypot",
+         "approximate sin", "approximate cos", "approximate rsqrt", "approximate recip")
+MATHS_F64 = ("exp", "exp2", "log", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow",
+             "rsqrt", "recip", "atan2", "hypot", "log10", "log1p", "expm1", "cbrt", "erf", "exp10")
 
 
 def maths(millionth):
-    """All arguments at scale 1, every tenth at 0.1; `pow` has samples. Ends with 1 beyond a bound."""
+    """All f32 arguments at scale 1, every tenth at 0.1; functions of two have samples, and f64 10^9 of each.
+    Ends with 1 beyond a bound."""
     stride = max(1, 1_000_000 // millionth)
-    return [Chunk(f"maths.{name.replace(' ', '-')}",
+    wide = [Chunk(f"maths.{name}-f64",
+                  [f"{BIN}/vyre_verify_maths", "--doubles", str(1_000_000_000 // stride), f"{name} f64"],
+                  says(r"^\| `[a-z0-9 ]+` \| (\d+) \|"), 8 / stride, builds=[("dev", "vyre_verify_maths")])
+            for name in MATHS_F64]
+    return wide + [Chunk(f"maths.{name.replace(' ', '-')}",
                   [f"{BIN}/vyre_verify_maths", "--stride", str(stride), "--pairs", str((1 << 32) // stride), name],
                   says(r"^\| `[a-z0-9 ]+` \| (\d+) \|"), 8 / stride, builds=[("dev", "vyre_verify_maths")])
             for name in MATHS]
@@ -344,7 +352,7 @@ def gates(root, scale):
         Row("pool-model", "the worker pool's protocol under every interleaving", "all",
             [tests("pool-model", "vyre_backend_cpu_test", "PoolProtocol*", 0.4, {"VYRE_MODEL": "full"},
                    folder="src/backend/cpu")], "searches"),
-        Row("maths", "every f32 argument of the maths functions and of their approximations", "2^32 each",
+        Row("maths", "every f32 argument of the maths functions and of their approximations; f64", "2^32, 10^9 each",
             maths(n(1_000_000)), "arguments"),
         Row("printed-c", "printed C, compiled by cc: bit-equal to the interpreter", f"all cases + {n(2_000):,} programs",
             [tests("printed-c", "vyre_conformance_tests", "c.*", 30, {"VYRE_CONFORMANCE_ALL": "1"},

@@ -65,6 +65,9 @@ struct MathsKernels {
   void (*exp)(const float* x, float* y, size_t n);
   void (*log)(const float* x, float* y, size_t n);
   void (*sin)(const float* x, float* y, size_t n);
+  void (*exp_f64)(const double* x, double* y, size_t n);
+  void (*log_f64)(const double* x, double* y, size_t n);
+  void (*sin_f64)(const double* x, double* y, size_t n);
 };
 
 struct TbbKernels {

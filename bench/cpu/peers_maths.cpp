@@ -8,15 +8,18 @@
 namespace vyre::bench {
 namespace {
 
-void exp_all(const float* __restrict x, float* __restrict y, size_t n) {
+template <class Real>
+void exp_all(const Real* __restrict x, Real* __restrict y, size_t n) {
 #pragma omp parallel for simd schedule(static)
   for (size_t i = 0; i < n; ++i) y[i] = std::exp(x[i]);
 }
-void log_all(const float* __restrict x, float* __restrict y, size_t n) {
+template <class Real>
+void log_all(const Real* __restrict x, Real* __restrict y, size_t n) {
 #pragma omp parallel for simd schedule(static)
   for (size_t i = 0; i < n; ++i) y[i] = std::log(x[i]);
 }
-void sin_all(const float* __restrict x, float* __restrict y, size_t n) {
+template <class Real>
+void sin_all(const Real* __restrict x, Real* __restrict y, size_t n) {
 #pragma omp parallel for simd schedule(static)
   for (size_t i = 0; i < n; ++i) y[i] = std::sin(x[i]);
 }
@@ -24,6 +27,8 @@ void sin_all(const float* __restrict x, float* __restrict y, size_t n) {
 }  // namespace
 
 extern const MathsKernels VYRE_PEER_TABLE;
-const MathsKernels VYRE_PEER_TABLE = {VYRE_PEER_FLAGS, exp_all, log_all, sin_all};
+const MathsKernels VYRE_PEER_TABLE = {VYRE_PEER_FLAGS, exp_all<float>,  log_all<float>,
+                                      sin_all<float>,  exp_all<double>, log_all<double>,
+                                      sin_all<double>};
 
 }  // namespace vyre::bench

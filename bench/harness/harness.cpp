@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <thread>
 
@@ -319,8 +320,10 @@ double Ours::device_ns() {
 
 // ---- comparing
 
-Agreement close_values(std::span<const float> ours, std::span<const float> theirs,
-                       double relative) {
+namespace {
+
+template <class Real>
+Agreement close_reals(std::span<const Real> ours, std::span<const Real> theirs, double relative) {
   if (ours.size() != theirs.size()) return {false, "lengths differ"};
   char text[96];
   for (size_t i = 0; i < ours.size(); ++i) {
@@ -334,20 +337,39 @@ Agreement close_values(std::span<const float> ours, std::span<const float> their
   return {true, text};
 }
 
-Agreement ulp_values(std::span<const float> ours, std::span<const float> theirs, uint32_t ulps) {
+template <class Real, class Word>
+Agreement ulp_reals(std::span<const Real> ours, std::span<const Real> theirs, uint32_t ulps) {
   if (ours.size() != theirs.size()) return {false, "lengths differ"};
   // Bits in the order of the numbers.
-  const auto place = [](float value) {
-    const auto bits = std::bit_cast<int32_t>(value);
-    return int64_t{bits < 0 ? INT32_MIN - bits : bits};
+  const auto place = [](Real value) {
+    const auto bits = std::bit_cast<Word>(value);
+    return int64_t{bits < 0 ? std::numeric_limits<Word>::min() - bits : bits};
   };
   for (size_t i = 0; i < ours.size(); ++i) {
     if (std::isnan(ours[i]) && std::isnan(theirs[i])) continue;
     const int64_t distance = std::abs(place(ours[i]) - place(theirs[i]));
-    if (distance > ulps)
+    if (distance > int64_t{ulps})
       return {false, "element " + std::to_string(i) + " by " + std::to_string(distance) + " ULP"};
   }
   return {true, "within " + std::to_string(ulps) + " ULP"};
+}
+
+}  // namespace
+
+Agreement close_values(std::span<const float> ours, std::span<const float> theirs,
+                       double relative) {
+  return close_reals(ours, theirs, relative);
+}
+Agreement close_values(std::span<const double> ours, std::span<const double> theirs,
+                       double relative) {
+  return close_reals(ours, theirs, relative);
+}
+
+Agreement ulp_values(std::span<const float> ours, std::span<const float> theirs, uint32_t ulps) {
+  return ulp_reals<float, int32_t>(ours, theirs, ulps);
+}
+Agreement ulp_values(std::span<const double> ours, std::span<const double> theirs, uint32_t ulps) {
+  return ulp_reals<double, int64_t>(ours, theirs, ulps);
 }
 
 }  // namespace vyre::bench

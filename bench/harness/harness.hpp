@@ -205,7 +205,10 @@ Agreement equal_values(std::span<const T> ours, std::span<const T> theirs) {
 }
 // Relative to the larger of the two, or to 1 where both are smaller.
 Agreement close_values(std::span<const float> ours, std::span<const float> theirs, double relative);
+Agreement close_values(std::span<const double> ours, std::span<const double> theirs,
+                       double relative);
 // In units of the last place; two NaNs are equal.
 Agreement ulp_values(std::span<const float> ours, std::span<const float> theirs, uint32_t ulps);
+Agreement ulp_values(std::span<const double> ours, std::span<const double> theirs, uint32_t ulps);
 
 }  // namespace vyre::bench

@@ -59,6 +59,20 @@ TEST(ByHand, ALocalOfTwoStatements) {
   expect_code(std::move(p), Code::DuplicateName);
 }
 
+// The text could not tell the two apart.
+TEST(ByHand, AFunctionWithTheNameOfABuiltInOneThatIsCalled) {
+  Program p = text::parse(
+                  "program p { workgroup 1; inout a : f32[]; fn own(x : f32) -> f32 { return x; }"
+                  " a[0] = own(a[1]) + erf(a[2]); }",
+                  "t")
+                  .program;
+  EXPECT_TRUE(check(p).program.has_value());
+  p.fns[0].name = "cbrt";
+  EXPECT_TRUE(check(p).program.has_value());
+  p.fns[0].name = "erf";
+  expect_code(std::move(p), Code::DuplicateName);
+}
+
 TEST(ByHand, ABufferInAFunction) {
   Program p =
       text::parse(

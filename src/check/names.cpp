@@ -2,6 +2,7 @@
 // Names: each is writable in the text form, none hides another that is visible, and every use
 // stands where the declaration can be seen. Consts, functions and buffers are visible in the whole
 // program (functions see no buffers), locals from their declaration to the end of their block.
+#include <array>
 #include <unordered_map>
 
 #include <fmt/core.h>
@@ -30,6 +31,8 @@ class Names {
     for (size_t i = 0; i < p_.fns.size(); ++i) {
       const FnId id{static_cast<uint32_t>(i)};
       declare(p_.fns[i].name, p_.position_of(id));
+      if (const auto op = intrinsic_from_name(p_.fns[i].name))
+        hiding_[static_cast<size_t>(*op)] = id;
     }
     const size_t global_end = undo_.size();
     in_fn_ = true;
@@ -131,6 +134,21 @@ class Names {
     for_each_local(e, [&](LocalId local, LocalAccess) { use(local, here()); });
     for_each_memory(p_, e, [&](const MemoryUse& x) { memory(x.memory, here()); });
     for_each_operand(p_, e, [&](ExprId child) { expr(child); });
+    if (const auto* call = std::get_if<IntrinsicCall>(&e)) hidden_function(*call, here());
+  }
+
+  // In a text a function of the program is what the name means; the built-in one could not be
+  // printed beside it.
+  void hidden_function(const IntrinsicCall& call, const Position& at) {
+    if (!is_second_edition(call.op)) return;
+    const std::string_view name = name_of(call.op);
+    const FnId hiding = hiding_[static_cast<size_t>(call.op)];
+    if (!hiding.valid()) return;
+    Diagnostic& d = s_.d.add(
+        Code::DuplicateName, at,
+        fmt::format("the built-in function `{}` is hidden by a function of the program", name),
+        "give the function of the program another name");
+    d.notes.push_back({p_.position_of(hiding), fmt::format("`{}` is declared here", name)});
   }
 
   void block(Block b) {
@@ -182,6 +200,7 @@ class Names {
   std::vector<Undo> undo_;
   std::vector<bool> visible_;
   std::vector<bool> declared_;
+  std::array<FnId, kIntrinsicCount> hiding_;  // functions of the program with built-in names
   bool in_fn_ = false;
 };
 

@@ -43,7 +43,7 @@ std::string spelled(const Expr& e) {
 }
 
 // Which operand types an intrinsic takes.
-enum class Takes : uint8_t { Anything, Numbers, Integers, Floats, F32Only };
+enum class Takes : uint8_t { Anything, Numbers, Integers, Floats };
 
 Takes takes(Intrinsic op) {
   switch (op) {
@@ -74,7 +74,7 @@ Takes takes(Intrinsic op) {
     case Intrinsic::IsInf:
     case Intrinsic::IsFinite:
     case Intrinsic::Rsqrt:
-    case Intrinsic::Recip: return Takes::Floats;
+    case Intrinsic::Recip:
     case Intrinsic::Exp:
     case Intrinsic::Exp2:
     case Intrinsic::Log:
@@ -88,7 +88,16 @@ Takes takes(Intrinsic op) {
     case Intrinsic::Sinh:
     case Intrinsic::Cosh:
     case Intrinsic::Tanh:
-    case Intrinsic::Pow: return Takes::F32Only;
+    case Intrinsic::Pow:
+    case Intrinsic::Atan2:
+    case Intrinsic::Hypot:
+    case Intrinsic::Log10:
+    case Intrinsic::Log1p:
+    case Intrinsic::Expm1:
+    case Intrinsic::Cbrt:
+    case Intrinsic::Erf:
+    case Intrinsic::Exp10:
+    case Intrinsic::RoundAway: return Takes::Floats;
   }
   return Takes::Anything;
 }
@@ -99,7 +108,6 @@ bool fits(Takes what, Type type) {
     case Takes::Numbers: return is_number(type);
     case Takes::Integers: return is_integer(type);
     case Takes::Floats: return is_float(type);
-    case Takes::F32Only: return type == Type::F32;
   }
   return false;
 }
@@ -110,7 +118,6 @@ std::string_view text_of(Takes what) {
     case Takes::Numbers: return "a number";
     case Takes::Integers: return "an integer";
     case Takes::Floats: return "f32 or f64";
-    case Takes::F32Only: return "f32";
   }
   return "";
 }
@@ -523,12 +530,6 @@ Maybe Typer::intrinsic(ExprId id, const IntrinsicCall& e, Maybe expected) {
     type = same_type({e.args[0], e.args[1], e.args[2]}, expected, id, what);
   }
   if (!type) return gives_bool ? Maybe(Type::Bool) : std::nullopt;
-  if (wanted == Takes::F32Only && *type == Type::F64) {
-    s_.report(Code::MathNeedsF32, id,
-              fmt::format("`{}` is defined for f32 only, but this is f64", vyre::ir::name_of(e.op)),
-              "convert the argument: `(…) as f32`");
-    return type;
-  }
   if (!fits(wanted, *type)) {
     s_.report(Code::WrongOperandType, id,
               fmt::format("`{}` takes {}, but this is {}", vyre::ir::name_of(e.op), text_of(wanted),

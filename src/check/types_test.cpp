@@ -94,7 +94,10 @@ TEST(Types, ConditionsAreBool) {
 TEST(Types, BuiltInFunctions) {
   EXPECT_EQ(errors(in_program("let x = sqrt(work[0]);")), "V031");
   EXPECT_EQ(errors(in_program("let x = popcount(reals[0]);")), "V031");
-  EXPECT_EQ(errors(in_program("let x = sin(1.0f64);")), "V038");
+  EXPECT_EQ(type_of_local("let x = sin(1.0f64);"), Type::F64);
+  EXPECT_EQ(type_of_local("let x = atan2(1.0f64, 2.0);"), Type::F64);
+  EXPECT_EQ(errors(in_program("let x = hypot(1.0f64, 2.0f32);")), "V030");
+  EXPECT_EQ(errors(in_program("let x = round_away(work[0]);")), "V031");
   EXPECT_EQ(errors(in_program("let x = rsqrt(1.0f64) + recip(2.0f64);")), "");
   EXPECT_EQ(type_of_local("let x = is_nan(reals[0]);"), Type::Bool);
   EXPECT_EQ(type_of_local("let x = popcount(wide[0]);"), Type::U64);

@@ -138,6 +138,7 @@ Expr Decoder::expr_node() {
     }
     case ExprCode::IntrinsicCall: {
       IntrinsicCall call{in_.tag<Intrinsic>(kIntrinsicCount, "a built-in function"), {}};
+      if (is_second_edition(call.op)) needs(2);
       for (size_t i = 0; i < static_cast<size_t>(arity_of(call.op)); ++i) call.args[i] = expr();
       return call;
     }

@@ -282,6 +282,7 @@ class Encoder {
           tag(e.type);
         },
         [&](const IntrinsicCall& e) {
+          if (is_second_edition(e.op)) needs(2);
           tag(ExprCode::IntrinsicCall);
           tag(e.op);
         },

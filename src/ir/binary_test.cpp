@@ -129,7 +129,8 @@ TEST(Binary, NumbersOfEnumeratorsStay) {
             "popcount clz ctz "
             "reverse_bits fma sqrt floor ceil trunc round is_nan is_inf is_finite exp exp2 log "
             "log2 sin cos tan asin "
-            "acos atan sinh cosh tanh pow rsqrt recip ");
+            "acos atan sinh cosh tanh pow rsqrt recip atan2 hypot log10 log1p expm1 cbrt erf exp10 "
+            "round_away ");
   EXPECT_EQ(
       names(kAtomicCount, [](int i) { return name_of(static_cast<AtomicOp>(i)); }),
       "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_nand "
@@ -250,6 +251,34 @@ TEST(Binary, WritesReversedLoopsAndArraysWithValues) {
   EXPECT_NE(array(true), array(false));
   EXPECT_EQ(encode(*decode(array(true))), array(true));
   EXPECT_EQ(encode(*decode(loop(true))), loop(true));
+}
+
+TEST(Binary, FunctionsOfTheSecondEditionNeedItsVersion) {
+  for (int i = 0; i < kIntrinsicCount; ++i) {
+    const auto op = static_cast<Intrinsic>(i);
+    if (op < Intrinsic::Rsqrt) continue;
+    const Program program =
+        parsed(fmt::format("program p {{ workgroup 1; inout a : f64[]; a[0] = {}(a[1]{}); }}",
+                           name_of(op), arity_of(op) == 2 ? ", a[2]" : ""));
+    const Bytes bytes = encode(program);
+    EXPECT_EQ(bytes[8], std::byte{is_second_edition(op) ? uint8_t{2} : uint8_t{1}}) << name_of(op);
+    const auto back = decode(bytes);
+    ASSERT_TRUE(back.has_value()) << name_of(op);
+    EXPECT_EQ(*back, program) << name_of(op);
+  }
+}
+
+// Names of later built-in functions were free, and programs that have them keep their bytes.
+TEST(Binary, NamesOfTheSecondEditionStayFree) {
+  const Program program = parsed(
+      "program erf { workgroup 1; inout hypot : f32[]; const exp10 : f32 = 2.0;"
+      " fn cbrt(atan2 : f32) -> f32 { return atan2 * exp10; }"
+      " let log1p = cbrt(hypot[0]); hypot[1] = log1p; }");
+  const Bytes bytes = encode(program);
+  EXPECT_EQ(bytes[8], std::byte{1});
+  const auto back = decode(bytes);
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(*back, program);
 }
 
 TEST(Binary, RejectsNumbersThatAreNotInShortestForm) {

@@ -11,11 +11,16 @@
 
 #include "base/check.hpp"
 #include "ir/builder_thread.hpp"
+#include "ir/maths_angles.hpp"
 #include "ir/maths_approximate.hpp"
+#include "ir/maths_arcs.hpp"
 #include "ir/maths_backend.hpp"
 #include "ir/maths_exp.hpp"
 #include "ir/maths_inverse.hpp"
 #include "ir/maths_log.hpp"
+#include "ir/maths_logarithms.hpp"
+#include "ir/maths_other.hpp"
+#include "ir/maths_powers.hpp"
 #include "ir/maths_root.hpp"
 #include "ir/maths_trig.hpp"
 
@@ -30,55 +35,102 @@ using maths::Native;
 template <class B>
 using SingleRoots = maths::RootFunctions<B, maths::Single>;
 template <class B>
+using SinglePowers = maths::PowerFunctions<B, maths::Single>;
+template <class B>
+using SingleLogarithms = maths::LogarithmFunctions<B, maths::Single>;
+template <class B>
+using SingleArcs = maths::ArcFunctions<B, maths::Single>;
+template <class B>
+using SingleOthers = maths::OtherFunctions<B, maths::Single>;
+template <class B>
 using DoubleRoots = maths::RootFunctions<B, maths::Double>;
+template <class B>
+using DoublePowers = maths::PowerFunctions<B, maths::Double>;
+template <class B>
+using DoubleLogarithms = maths::LogarithmFunctions<B, maths::Double>;
+template <class B>
+using DoubleArcs = maths::ArcFunctions<B, maths::Double>;
+template <class B>
+using DoubleOthers = maths::OtherFunctions<B, maths::Double>;
 
-struct RowF32 {
+template <class Function>
+struct Row {
   Intrinsic op;
-  MathsF32 native;
+  Function native;
   Value (*built)(Value x, Value y);
 };
-struct RowF64 {
-  Intrinsic op;
-  MathsF64 native;
-  Value (*built)(Value x);
+using RowF32 = Row<MathsF32>;
+using RowF64 = Row<MathsF64>;
+
+#define VYRE_ROW(op, real, group, function)                                \
+  {Intrinsic::op, [](real x, real) { return group<Native>::function(x); }, \
+   [](Value x, Value) -> Value { return group<Builder>::function(x); }}
+#define VYRE_ROW_2(op, real, group, function)                                   \
+  {Intrinsic::op, [](real x, real y) { return group<Native>::function(x, y); }, \
+   [](Value x, Value y) -> Value { return group<Builder>::function(x, y); }}
+constexpr RowF32 kF32[] = {
+    VYRE_ROW(Exp, float, maths::ExpFunctions, exp),
+    VYRE_ROW(Exp2, float, maths::ExpFunctions, exp2),
+    VYRE_ROW(Log, float, maths::LogFunctions, log),
+    VYRE_ROW(Log2, float, maths::LogFunctions, log2),
+    VYRE_ROW(Sin, float, maths::TrigFunctions, sin),
+    VYRE_ROW(Cos, float, maths::TrigFunctions, cos),
+    VYRE_ROW(Tan, float, maths::TrigFunctions, tan),
+    VYRE_ROW(Asin, float, maths::InverseFunctions, asin),
+    VYRE_ROW(Acos, float, maths::InverseFunctions, acos),
+    VYRE_ROW(Atan, float, maths::InverseFunctions, atan),
+    VYRE_ROW(Sinh, float, maths::ExpFunctions, sinh),
+    VYRE_ROW(Cosh, float, maths::ExpFunctions, cosh),
+    VYRE_ROW(Tanh, float, maths::ExpFunctions, tanh),
+    VYRE_ROW_2(Pow, float, maths::LogFunctions, pow),
+    VYRE_ROW(Rsqrt, float, SingleRoots, rsqrt),
+    VYRE_ROW(Recip, float, SingleRoots, recip),
+    VYRE_ROW_2(Atan2, float, SingleArcs, atan2),
+    VYRE_ROW_2(Hypot, float, SingleOthers, hypot),
+    VYRE_ROW(Log10, float, SingleLogarithms, log10),
+    VYRE_ROW(Log1p, float, SingleLogarithms, log1p),
+    VYRE_ROW(Expm1, float, SinglePowers, expm1),
+    VYRE_ROW(Cbrt, float, SingleOthers, cbrt),
+    VYRE_ROW(Erf, float, SingleOthers, erf),
+    VYRE_ROW(Exp10, float, SinglePowers, exp10),
 };
 
-#define VYRE_ROW(op, group, function)                                        \
-  {Intrinsic::op, [](float x, float) { return group<Native>::function(x); }, \
-   [](Value x, Value) { return group<Builder>::function(x); }}
-constexpr RowF32 kF32[] = {
-    VYRE_ROW(Exp, maths::ExpFunctions, exp),
-    VYRE_ROW(Exp2, maths::ExpFunctions, exp2),
-    VYRE_ROW(Log, maths::LogFunctions, log),
-    VYRE_ROW(Log2, maths::LogFunctions, log2),
-    VYRE_ROW(Sin, maths::TrigFunctions, sin),
-    VYRE_ROW(Cos, maths::TrigFunctions, cos),
-    VYRE_ROW(Tan, maths::TrigFunctions, tan),
-    VYRE_ROW(Asin, maths::InverseFunctions, asin),
-    VYRE_ROW(Acos, maths::InverseFunctions, acos),
-    VYRE_ROW(Atan, maths::InverseFunctions, atan),
-    VYRE_ROW(Sinh, maths::ExpFunctions, sinh),
-    VYRE_ROW(Cosh, maths::ExpFunctions, cosh),
-    VYRE_ROW(Tanh, maths::ExpFunctions, tanh),
-    {Intrinsic::Pow, [](float x, float y) { return maths::LogFunctions<Native>::pow(x, y); },
-     [](Value x, Value y) { return maths::LogFunctions<Builder>::pow(x, y); }},
-    VYRE_ROW(Rsqrt, SingleRoots, rsqrt),
-    VYRE_ROW(Recip, SingleRoots, recip),
+constexpr RowF64 kF64[] = {
+    VYRE_ROW(Exp, double, DoublePowers, exp),
+    VYRE_ROW(Exp2, double, DoublePowers, exp2),
+    VYRE_ROW(Log, double, DoubleLogarithms, log),
+    VYRE_ROW(Log2, double, DoubleLogarithms, log2),
+    VYRE_ROW(Sin, double, maths::AngleFunctions, sin),
+    VYRE_ROW(Cos, double, maths::AngleFunctions, cos),
+    VYRE_ROW(Tan, double, maths::AngleFunctions, tan),
+    VYRE_ROW(Asin, double, DoubleArcs, asin),
+    VYRE_ROW(Acos, double, DoubleArcs, acos),
+    VYRE_ROW(Atan, double, DoubleArcs, atan),
+    VYRE_ROW(Sinh, double, DoublePowers, sinh),
+    VYRE_ROW(Cosh, double, DoublePowers, cosh),
+    VYRE_ROW(Tanh, double, DoublePowers, tanh),
+    VYRE_ROW_2(Pow, double, DoubleLogarithms, pow),
+    VYRE_ROW(Rsqrt, double, DoubleRoots, rsqrt),
+    VYRE_ROW(Recip, double, DoubleRoots, recip),
+    VYRE_ROW_2(Atan2, double, DoubleArcs, atan2),
+    VYRE_ROW_2(Hypot, double, DoubleOthers, hypot),
+    VYRE_ROW(Log10, double, DoubleLogarithms, log10),
+    VYRE_ROW(Log1p, double, DoubleLogarithms, log1p),
+    VYRE_ROW(Expm1, double, DoublePowers, expm1),
+    VYRE_ROW(Cbrt, double, DoubleOthers, cbrt),
+    VYRE_ROW(Erf, double, DoubleOthers, erf),
+    VYRE_ROW(Exp10, double, DoublePowers, exp10),
 };
 
 // The same functions with an error.
 constexpr RowF32 kApproximations[] = {
-    VYRE_ROW(Sin, maths::Approximations, sin),
-    VYRE_ROW(Cos, maths::Approximations, cos),
-    VYRE_ROW(Rsqrt, maths::Approximations, rsqrt),
-    VYRE_ROW(Recip, maths::Approximations, recip),
+    VYRE_ROW(Sin, float, maths::Approximations, sin),
+    VYRE_ROW(Cos, float, maths::Approximations, cos),
+    VYRE_ROW(Rsqrt, float, maths::Approximations, rsqrt),
+    VYRE_ROW(Recip, float, maths::Approximations, recip),
 };
 #undef VYRE_ROW
-
-constexpr RowF64 kF64[] = {
-    {Intrinsic::Rsqrt, DoubleRoots<Native>::rsqrt, DoubleRoots<Builder>::rsqrt},
-    {Intrinsic::Recip, DoubleRoots<Native>::recip, DoubleRoots<Builder>::recip},
-};
+#undef VYRE_ROW_2
 
 template <class Rows>
 const auto* find(const Rows& rows, Intrinsic op) {
@@ -107,26 +159,26 @@ MathsLibrary build_library() {
   // Functions are numbered in the order of their declaration.
   uint32_t count = 0;
   MathsLibrary library;
-  const auto add = [&](const RowF32& row, std::string_view suffix) {
+  const auto add = [&](const auto& row, Type type, std::string_view suffix) {
     const bool binary = arity_of(row.op) == 2;
-    std::vector<build::ParamSpec> params = {build::param<build::f32>("x")};
-    if (binary) params.push_back(build::param<build::f32>("y"));
-    p.fn(fmt::format("{}{}", name_of(row.op), suffix), params, Type::F32,
+    const auto param = [&](std::string_view name) {
+      return type == Type::F32 ? build::param<build::f32>(name) : build::param<build::f64>(name);
+    };
+    std::vector<build::ParamSpec> params = {param("x")};
+    if (binary) params.push_back(param("y"));
+    p.fn(fmt::format("{}{}", name_of(row.op), suffix), params, type,
          [&](const build::Params& given) {
            build::return_(row.built(given.value(0), binary ? given.value(1) : Value()));
          });
     return FnId{count++};
   };
   for (const RowF32& row : kF32)
-    library.f32_functions[static_cast<size_t>(row.op)] = add(row, "_f32");
-  for (const RowF64& row : kF64) {
-    const std::string name = std::string(name_of(row.op)) + "_f64";
-    p.fn(name, {build::param<build::f64>("x")}, Type::F64,
-         [&](const build::Params& given) { build::return_(row.built(given.value(0))); });
-    library.f64_functions[static_cast<size_t>(row.op)] = FnId{count++};
-  }
+    library.f32_functions[static_cast<size_t>(row.op)] = add(row, Type::F32, "_f32");
+  for (const RowF64& row : kF64)
+    library.f64_functions[static_cast<size_t>(row.op)] = add(row, Type::F64, "_f64");
   for (const RowF32& row : kApproximations)
-    library.f32_approximations[static_cast<size_t>(row.op)] = add(row, "_approximate_f32");
+    library.f32_approximations[static_cast<size_t>(row.op)] =
+        add(row, Type::F32, "_approximate_f32");
   Result<Program> program = p.finish();
   VYRE_CHECK(program.has_value());
   library.program = std::move(*program);
@@ -136,7 +188,7 @@ MathsLibrary build_library() {
 }  // namespace
 
 bool is_maths(Intrinsic op) {
-  return op >= Intrinsic::Exp && op <= Intrinsic::Recip;
+  return op >= Intrinsic::Exp && op <= Intrinsic::Exp10;
 }
 
 bool has_maths(Intrinsic op, Type type) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mathematical functions of the language (exp to recip): one implementation in + - * fma,
-// comparisons, select, bit and integer operations, so that every device gives the same bits.
+// The mathematical functions of the language (exp to recip, atan2 to exp10): one implementation in
+// + - * fma, comparisons, select, bit and integer operations, so that every device gives the same
+// bits.
 //
 // Each function is written once (maths_*.hpp) and comes out twice: as a C++ function, which the
 // interpreter calls, and as a function of an IR program, which the compilers emit where a program
@@ -14,21 +15,21 @@
 
 namespace vyre::ir {
 
-// True for Exp to Recip.
+// True for Exp to Recip and Atan2 to Exp10.
 bool is_maths(Intrinsic op);
-// True if the function exists for the type: F32 for all, F64 for rsqrt and recip.
+// True if the function exists for the type: all do for F32 and F64.
 bool has_maths(Intrinsic op, Type type);
 
-// `y` is read by pow only.
+// `y` is read by the functions of two arguments only: pow, atan2, hypot.
 using MathsF32 = float (*)(float x, float y);
-using MathsF64 = double (*)(double x);
+using MathsF64 = double (*)(double x, double y);
 // `op` must be a function that exists for the type.
 MathsF32 native_maths_f32(Intrinsic op);
 MathsF64 native_maths_f64(Intrinsic op);
 // A faster f32 form with an error of a few ULP; null: the function has none here.
 MathsF32 native_approximation(Intrinsic op);
 
-// A valid program that only declares the functions: exp_f32(x) to recip_f64(x), then the
+// A valid program that only declares the functions: exp_f32(x) to exp10_f64(x), then the
 // approximations. None of them calls
 // another one or uses anything but its parameters, so each can be copied out by itself.
 struct MathsLibrary {

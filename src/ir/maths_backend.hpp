@@ -75,10 +75,20 @@ struct Native {
 struct Builder {
   using Value = build::Value;
   using Operand = build::Operand;
+  // Numbers of C++ take their type from their place, and are u32 or f32 where it leaves that open,
+  // as in a select between two of them. So those of 64 bits are literals with a suffix.
+  template <class T>
+  class Wide : public Value {
+   public:
+    constexpr Wide() = default;
+    constexpr Wide(const Value& value) : Value(value) {}
+    template <build::Number N>
+    Wide(N number) : Value(build::lit<T>(number)) {}
+  };
   using F32 = Value;
-  using F64 = Value;
+  using F64 = Wide<build::f64>;
   using U32 = Value;
-  using U64 = Value;
+  using U64 = Wide<build::u64>;
   using Bool = Value;
 
   static Value let(const Operand& value) { return build::let(value); }

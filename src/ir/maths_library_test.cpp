@@ -48,6 +48,7 @@ TEST(MathsLibrary, FindsItsFunctions) {
   for (int i = 0; i < kIntrinsicCount; ++i) {
     const auto op = static_cast<Intrinsic>(i);
     EXPECT_EQ(has_maths(op, Type::F32), is_maths(op));
+    EXPECT_EQ(has_maths(op, Type::F64), is_maths(op));
     for (const Type type : {Type::F32, Type::F64, Type::U32}) {
       const FnId fn = library.function(op, type);
       ASSERT_EQ(fn.valid(), has_maths(op, type));
@@ -67,7 +68,7 @@ TEST(MathsLibrary, FindsItsFunctions) {
     EXPECT_EQ(library.program[fn].name, std::string(name_of(op)) + "_approximate_f32");
     ++approximations;
   }
-  EXPECT_EQ(library.program.fns.size(), 18 + approximations);
+  EXPECT_EQ(library.program.fns.size(), 2 * 24 + approximations);
 }
 
 TEST(MathsLibrary, LeavesTheBuilderOfItsCallerAlone) {
@@ -279,8 +280,35 @@ INSTANTIATE_TEST_SUITE_P(F32, MathsBits,
                                          Intrinsic::Log2, Intrinsic::Sin, Intrinsic::Cos,
                                          Intrinsic::Tan, Intrinsic::Asin, Intrinsic::Acos,
                                          Intrinsic::Atan, Intrinsic::Sinh, Intrinsic::Cosh,
-                                         Intrinsic::Tanh, Intrinsic::Rsqrt, Intrinsic::Recip),
+                                         Intrinsic::Tanh, Intrinsic::Rsqrt, Intrinsic::Recip,
+                                         Intrinsic::Log10, Intrinsic::Log1p, Intrinsic::Expm1,
+                                         Intrinsic::Cbrt, Intrinsic::Erf, Intrinsic::Exp10),
                          name_of_param);
+
+// Pairs of special values, every seventh, then any bits and numbers of one size.
+template <class T, class Word>
+auto pairs_of(const std::vector<T>& special, size_t samples) {
+  return [&special, samples, random = test::Random(3), next = size_t{0}](T& x, T& y) mutable {
+    const size_t index = next++ * 7;
+    if (index < special.size() * special.size()) {
+      x = special[index / special.size()];
+      y = special[index % special.size()];
+      return true;
+    }
+    x = std::bit_cast<T>(static_cast<Word>(random.next()));
+    y = std::bit_cast<T>(static_cast<Word>(random.next()));
+    const double factor = random.unit() * 3;
+    if (next % 2 == 0) y = static_cast<T>(static_cast<double>(x) * factor);
+    return next < samples + special.size() * special.size() / 7;
+  };
+}
+
+TEST(MathsBitsOfTwo, AreThoseOfTheNativeFunctions) {
+  const std::vector<float> special = test::special_f32();
+  for (const Intrinsic op : {Intrinsic::Atan2, Intrinsic::Hypot})
+    expect_same_bits<float>(op, maths_library().function(op, Type::F32),
+                            pairs_of<float, uint32_t>(special, 50'000), native_maths_f32(op));
+}
 
 TEST(MathsBitsPow, AreThoseOfTheNativeFunction) {
   const std::vector<float> special = test::special_f32();
@@ -301,12 +329,29 @@ TEST(MathsBitsPow, AreThoseOfTheNativeFunction) {
                           native_maths_f32(Intrinsic::Pow));
 }
 
-TEST(MathsBitsF64, AreThoseOfTheNativeFunctions) {
-  const std::vector<double> samples = test::stratified_f64(100'000);
-  for (const Intrinsic op : {Intrinsic::Rsqrt, Intrinsic::Recip})
-    expect_same_bits<double>(op, maths_library().function(op, Type::F64), each_of(samples),
-                             [&](double x, double) { return native_maths_f64(op)(x); });
+class MathsBitsF64 : public testing::TestWithParam<int> {};
+
+TEST_P(MathsBitsF64, AreThoseOfTheNativeFunction) {
+  const auto op = static_cast<Intrinsic>(GetParam());
+  if (!is_maths(op)) return;
+  const FnId fn = maths_library().function(op, Type::F64);
+  if (arity_of(op) == 2) {
+    const std::vector<double> special = test::special_f64();
+    expect_same_bits<double>(op, fn, pairs_of<double, uint64_t>(special, 20'000),
+                             native_maths_f64(op));
+    return;
+  }
+  std::vector<double> samples = test::stratified_f64(40'000);
+  test::Random random(5);
+  for (size_t i = 0; i < 20'000; ++i) samples.push_back((random.unit() - 0.5) * 16);
+  expect_same_bits<double>(op, fn, each_of(samples), native_maths_f64(op));
 }
+
+INSTANTIATE_TEST_SUITE_P(Functions, MathsBitsF64,
+                         testing::Range(static_cast<int>(Intrinsic::Exp), kIntrinsicCount),
+                         [](const auto& info) {
+                           return std::string(name_of(static_cast<Intrinsic>(info.param)));
+                         });
 
 }  // namespace
 }  // namespace vyre::ir

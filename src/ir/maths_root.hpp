@@ -5,33 +5,9 @@
 
 #include <cstdint>
 
-namespace vyre::ir::maths {
+#include "ir/maths_format.hpp"
 
-// The two formats. `steps` is how many cubic steps reach the last bits.
-template <class B>
-struct Single {
-  using F = typename B::F32;
-  using U = typename B::U32;
-  using Real = float;
-  using Word = uint32_t;
-  static constexpr int kFractionBits = 23, kSteps = 2;
-  static constexpr Word kBias = 127;
-  static constexpr Word kRsqrtStart = 0x5f37'59df;
-  static U bits(F x) { return B::bits32(x); }
-  static F real(U x) { return B::real32(x); }
-};
-template <class B>
-struct Double {
-  using F = typename B::F64;
-  using U = typename B::U64;
-  using Real = double;
-  using Word = uint64_t;
-  static constexpr int kFractionBits = 52, kSteps = 3;
-  static constexpr Word kBias = 1023;
-  static constexpr Word kRsqrtStart = 0x5fe6'eb50'c7b5'37a9;
-  static U bits(F x) { return B::bits64(x); }
-  static F real(U x) { return B::real64(x); }
-};
+namespace vyre::ir::maths {
 
 template <class B, template <class> class Format>
 struct RootFunctions {

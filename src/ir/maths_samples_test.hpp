@@ -10,21 +10,22 @@
 
 namespace vyre::test {
 
-// splitmix64: small, and every seed gives an independent stream.
+// splitmix64. The seed is mixed too: the state grows by a constant, so seeds that are multiples of
+// it would give one stream from different places.
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed * 0x9e37'79b9'7f4a'7c15 + 1) {}
-  uint64_t next() {
-    uint64_t x = state_ += 0x9e37'79b9'7f4a'7c15;
-    x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9;
-    x = (x ^ (x >> 27)) * 0x94d0'49bb'1331'11eb;
-    return x ^ (x >> 31);
-  }
+  explicit Random(uint64_t seed) : state_(mixed(seed + 1)) {}
+  uint64_t next() { return mixed(state_ += 0x9e37'79b9'7f4a'7c15); }
   float any_float() { return std::bit_cast<float>(static_cast<uint32_t>(next())); }
   // In [0, 1).
   double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
  private:
+  static uint64_t mixed(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9;
+    x = (x ^ (x >> 27)) * 0x94d0'49bb'1331'11eb;
+    return x ^ (x >> 31);
+  }
   uint64_t state_;
 };
 

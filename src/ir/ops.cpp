@@ -164,7 +164,8 @@ bool is_reserved(std::string_view name) {
     all.insert(kOtherFunctions.begin(), kOtherFunctions.end());
     all.insert(kBuiltins.begin(), kBuiltins.end());
     all.insert(kCollectives.begin(), kCollectives.end());
-    for (const NamedOp& op : kIntrinsics) all.insert(op.name);
+    for (int op = 0; op < kIntrinsicCount; ++op)
+      if (!is_second_edition(static_cast<Intrinsic>(op))) all.insert(kIntrinsics[at(op)].name);
     for (const NamedOp& op : kAtomics) all.insert(op.name);
     for (const NamedOp& op : kSubgroupOps) all.insert(op.name);
     for (int t = 0; t < kTypeCount; ++t) all.insert(name_of(static_cast<Type>(t)));

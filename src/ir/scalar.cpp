@@ -241,6 +241,7 @@ Bits float_function(Bits a, Bits b, Bits c) {
   else if constexpr (Op == Intrinsic::Ceil) return pack(std::ceil(x));
   else if constexpr (Op == Intrinsic::Trunc) return pack(std::trunc(x));
   else if constexpr (Op == Intrinsic::Round) return pack(std::nearbyint(x));  // half to even: the mode is never changed
+  else if constexpr (Op == Intrinsic::RoundAway) return pack(std::round(x));
   else if constexpr (Op == Intrinsic::IsNan) return pack(std::isnan(x));
   else if constexpr (Op == Intrinsic::IsInf) return pack(std::isinf(x));
   else return pack(std::isfinite(x));
@@ -259,14 +260,13 @@ Bits maths_function(Bits a, Bits b, Bits /*c*/) {
     return pack(kFn(unpack<float>(a), unpack<float>(b)));
   } else {
     static const MathsF64 kFn = native_maths_f64(Op);
-    return pack(kFn(unpack<double>(a)));
+    return pack(kFn(unpack<double>(a), unpack<double>(b)));
   }
 }
 
 constexpr bool has_function(Intrinsic op, Type type) {
-  return op >= Intrinsic::Exp &&
-         (type == Type::F32 ||
-          (type == Type::F64 && (op == Intrinsic::Rsqrt || op == Intrinsic::Recip)));
+  return op >= Intrinsic::Exp && op <= Intrinsic::Exp10 &&
+         (type == Type::F32 || type == Type::F64);
 }
 constexpr bool is_integer_function(Intrinsic op) {
   return op >= Intrinsic::Min && op <= Intrinsic::ReverseBits;
@@ -274,7 +274,7 @@ constexpr bool is_integer_function(Intrinsic op) {
 constexpr bool is_float_function(Intrinsic op) {
   return (op >= Intrinsic::Fma && op <= Intrinsic::IsFinite) || op == Intrinsic::Min ||
          op == Intrinsic::Max || op == Intrinsic::Clamp || op == Intrinsic::Abs ||
-         op == Intrinsic::Sign;
+         op == Intrinsic::Sign || op == Intrinsic::RoundAway;
 }
 
 // ---- conversions

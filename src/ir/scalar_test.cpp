@@ -123,6 +123,11 @@ TEST(Scalar, FloatFunctions) {
   EXPECT_EQ(run(Intrinsic::Max, Type::F64, d(2.0), d(std::nan(""))), d(2.0));
   EXPECT_EQ(run(Intrinsic::Round, Type::F32, f(2.5F)), f(2.0F));
   EXPECT_EQ(run(Intrinsic::Round, Type::F32, f(-0.5F)), f(-0.0F));
+  EXPECT_EQ(run(Intrinsic::RoundAway, Type::F32, f(2.5F)), f(3.0F));
+  EXPECT_EQ(run(Intrinsic::RoundAway, Type::F32, f(-0.5F)), f(-1.0F));
+  EXPECT_EQ(run(Intrinsic::RoundAway, Type::F32, f(0x1.fffffep-2F)), f(0.0F));
+  EXPECT_EQ(run(Intrinsic::RoundAway, Type::F32, f(-0.25F)), f(-0.0F));
+  EXPECT_EQ(run(Intrinsic::RoundAway, Type::F32, f(8388609.0F)), f(8388609.0F));
   EXPECT_EQ(run(Intrinsic::Trunc, Type::F32, f(-0.9F)), f(-0.0F));
   EXPECT_EQ(run(Intrinsic::Ceil, Type::F64, d(-0.5)), d(-0.0));
   EXPECT_EQ(run(Intrinsic::Sign, Type::F32, f(-0.0F)), f(-0.0F));
@@ -150,10 +155,11 @@ TEST(Scalar, NullWhereAnOperatorIsNotDefined) {
   EXPECT_EQ(scalar_fn(BinaryOp::Rem, Type::F32), nullptr);
   EXPECT_EQ(scalar_fn(BinaryOp::Add, Type::Bool), nullptr);
   EXPECT_EQ(scalar_fn(BinaryOp::Add, Type::U8), nullptr);
-  EXPECT_EQ(scalar_fn(Intrinsic::Exp, Type::F64), nullptr);
+  EXPECT_EQ(scalar_fn(Intrinsic::Exp, Type::U64), nullptr);
   EXPECT_EQ(scalar_fn(Intrinsic::Popcount, Type::F32), nullptr);
   EXPECT_EQ(scalar_fn(Intrinsic::Sqrt, Type::U32), nullptr);
   EXPECT_NE(scalar_fn(Intrinsic::Exp, Type::F32), nullptr);
+  EXPECT_NE(scalar_fn(Intrinsic::Exp, Type::F64), nullptr);
   EXPECT_NE(scalar_fn(Intrinsic::Recip, Type::F64), nullptr);
 }
 

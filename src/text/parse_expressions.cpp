@@ -220,6 +220,7 @@ Parser::Value Parser::parse_name() {
        (wanted_ == Report::Syntax && !ir::builtin_from_name(name.text) &&
         scopes_.find(name.text).where == Found::Where::Nowhere)))
     return parse_member();
+  if (is_second_edition_call(name)) return parse_builtin_function(name);
   const bool reserved = ir::is_reserved(name.text);
   if (!reserved || scopes_.find(name.text).where != Found::Where::Nowhere) {
     const Symbol symbol = resolve(name, next_.kind == TokenKind::LParen);
@@ -232,6 +233,20 @@ Parser::Value Parser::parse_name() {
   }
   if (name.text == "bitcast") return parse_bitcast();
   return parse_builtin_function(name);
+}
+
+// Their names are not reserved: a function of the program wins, and so does any declaration where
+// nothing is called.
+bool Parser::is_second_edition_call(const Token& name) const {
+  const auto intrinsic = ir::intrinsic_from_name(name.text);
+  if (!intrinsic || !ir::is_second_edition(*intrinsic)) return false;
+  const Found found = scopes_.find(name.text);
+  if (found.where == Found::Where::Nowhere) return true;
+  if (next_.kind != TokenKind::LParen) return false;
+  const Symbol::Kind kind = found.symbol.kind;
+  const bool callable =
+      kind == Symbol::Kind::Fn || kind == Symbol::Kind::Generic || kind == Symbol::Kind::Target;
+  return found.where != Found::Where::Visible || !callable;
 }
 
 std::string Parser::fix_of_unknown(const Token& name, bool callable) const {

@@ -252,6 +252,7 @@ class Parser {
   Value poison(const Token& where);
   Value too_deep(const Token& where);
   Symbol resolve(const Token& name, bool callable);
+  [[nodiscard]] bool is_second_edition_call(const Token& name) const;
   [[nodiscard]] std::string fix_of_unknown(const Token& name, bool callable) const;
   void skip_foreign_name(const Token& name);
   std::optional<ir::Memory> memory_of(Symbol symbol) const;

@@ -309,5 +309,37 @@ TEST(Parse, WholeFileErrors) {
   EXPECT_THAT(errors_of("program p { workgroup 1; } // fine\n"), IsEmpty());
 }
 
+template <class Node>
+size_t count_of(const ir::Program& p) {
+  size_t count = 0;
+  for (const ir::Expr& e : p.exprs) count += std::holds_alternative<Node>(e) ? 1 : 0;
+  return count;
+}
+
+// A function of the program wins; what cannot be called does not hide the built-in function.
+TEST(Parse, FunctionsOfTheSecondEditionAreNotReserved) {
+  const Parsed own = parse(
+      "program hypot { workgroup 1; inout b : f32[];"
+      " fn erf(x : f32) -> f32 { return x; } let cbrt = erf(b[0]); erf(cbrt); b[1] = cbrt; }",
+      "t");
+  EXPECT_THAT(lines_of(own.diagnostics), IsEmpty());
+  EXPECT_EQ(count_of<ir::Call>(own.program), 2U);
+  EXPECT_EQ(count_of<ir::IntrinsicCall>(own.program), 0U);
+
+  const Parsed both = parse(
+      "program cbrt { workgroup 1; inout log10 : f32[]; const erf : f32 = 0.5;"
+      " fn f(atan2 : f32) -> f32 { return log10(atan2(atan2, erf)); }"
+      " let hypot = hypot(log10[0], erf); log10[1] = f(hypot) + erf(erf); }",
+      "t");
+  EXPECT_THAT(lines_of(both.diagnostics), IsEmpty());
+  EXPECT_EQ(count_of<ir::IntrinsicCall>(both.program), 4U);
+  EXPECT_EQ(parse(print(both.program), "t").program, both.program);
+
+  EXPECT_THAT(errors_of(around("b[0] = erf + 1.0;")),
+              ElementsAre("V023 2:8 `erf` is a built-in function and cannot be used as a value"));
+  EXPECT_THAT(errors_of(around("b[0] = atan2(1.0);")),
+              ElementsAre("V024 2:8 `atan2` takes 2 arguments, 1 given"));
+}
+
 }  // namespace
 }  // namespace vyre::text

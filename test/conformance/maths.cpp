@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mathematical library on some thousand f32 patterns: all special ones, every exponent with
-// several mantissas, and the places where the functions change their way.
+// The mathematical library on some thousand patterns of each width: all special ones, every
+// exponent with several mantissas, and the places where the functions change their way.
 #include <bit>
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ using namespace ir;
 
 namespace {
 
-std::vector<uint64_t> patterns() {
+std::vector<uint64_t> patterns_f32() {
   std::vector<uint64_t> all = corner_values(Type::F32);
   for (uint64_t exponent = 0; exponent < 256; ++exponent)
     for (const uint64_t mantissa : {0x0ULL, 0x1ULL, 0x2AAAAAULL, 0x555555ULL, 0x7FFFFFULL})
@@ -32,11 +32,56 @@ std::vector<uint64_t> patterns() {
   return all;
 }
 
+std::vector<uint64_t> patterns_f64() {
+  std::vector<uint64_t> all = corner_values(Type::F64);
+  for (uint64_t exponent = 0; exponent < 2048; ++exponent) {
+    const uint64_t mantissa = (exponent * 0x9e37'79b9'7f4a'7c15) >> 12;
+    all.push_back(exponent << 52 | mantissa);
+    all.push_back(uint64_t{1} << 63 | exponent << 52 | (mantissa ^ 0x000f'ffff'ffff'ffff));
+  }
+  // Around multiples of pi / 4, of ln 2, the ends of the ranges, and the limits of the pieces; the
+  // last one is the f64 nearest to a multiple of pi / 2.
+  for (const double x : {0.7853981633974483,
+                         1.5707963267948966,
+                         2.356194490192345,
+                         3.141592653589793,
+                         6.283185307179586,
+                         1073741824.0,
+                         0.3465735902799727,
+                         0.6931471805599453,
+                         709.782712893384,
+                         708.3964185322641,
+                         745.1332191019412,
+                         1023.99999999,
+                         1075.0,
+                         308.2547155599167,
+                         323.3062153431158,
+                         0.41421356237309503,
+                         0.7071067811865476,
+                         1.4142135623730951,
+                         1.0,
+                         0.5,
+                         2.0,
+                         0.875,
+                         1.5,
+                         2.25,
+                         3.25,
+                         4.25,
+                         6.0,
+                         9007199254740991.0,
+                         6381956970095103.0 * 0x1p797})
+    for (int64_t k = -4; k <= 4; ++k)
+      for (const uint64_t sign : {uint64_t{0}, uint64_t{1} << 63})
+        all.push_back((std::bit_cast<uint64_t>(x) + static_cast<uint64_t>(k)) ^ sign);
+  for (const uint64_t x : random_values(Type::F64, 1000, 6)) all.push_back(x);
+  return all;
+}
+
 constexpr std::string_view kOne = R"(program one_argument {
   workgroup 64;
   over len(a);
-  in a : f32[];
-  out o : f32[] @count(len(a));
+  in a : $T[];
+  out o : $T[] @count(len(a));
   o[gid.x] = $F(a[gid.x]);
 }
 )";
@@ -44,10 +89,49 @@ constexpr std::string_view kOne = R"(program one_argument {
 constexpr std::string_view kTwo = R"(program two_arguments {
   workgroup 64;
   over len(a);
-  in a : f32[];
-  in b : f32[];
-  out o : f32[] @count(len(a));
+  in a : $T[];
+  in b : $T[];
+  out o : $T[] @count(len(a));
   o[gid.x] = $F(a[gid.x], b[gid.x]);
+}
+)";
+
+void add_cases(Type type, const std::vector<uint64_t>& values, std::vector<Case>& cases) {
+  for (int n = static_cast<int>(Intrinsic::Exp); n < kIntrinsicCount; ++n) {
+    const auto op = static_cast<Intrinsic>(n);
+    // Cases of f32 came first and keep their names.
+    const std::string name =
+        fmt::format("maths_{}{}", name_of(op), type == Type::F32 ? "" : "_f64");
+    const auto text = [&](std::string_view program) {
+      return fill(program, {{"$F", name_of(op)}, {"$T", name_of(type)}});
+    };
+    if (arity_of(op) == 1) {
+      cases.push_back(
+          {.name = name, .text = text(kOne), .inputs = {{"a", elements(type, values)}}});
+      continue;
+    }
+    auto [a, b] = pairs(corner_values(type), corner_values(type));
+    for (size_t i = 0; i < values.size(); ++i) {
+      a.push_back(values[i]);
+      b.push_back(values[(i * 37 + 11) % values.size()]);
+    }
+    cases.push_back({.name = name,
+                     .text = text(kTwo),
+                     .inputs = {{"a", elements(type, a)}, {"b", elements(type, b)}}});
+  }
+}
+
+// A function of the program wins over a built-in one of the second edition.
+constexpr std::string_view kOwn = R"(program own_functions {
+  workgroup 64;
+  over len(a);
+  in a : f32[];
+  out o : f32[] @count(len(a));
+  fn erf(x : f32) -> f32 {
+    return x + 1.0;
+  }
+  let cbrt = erf(a[gid.x]);
+  o[gid.x] = cbrt * hypot(cbrt, 2.0);
 }
 )";
 
@@ -55,25 +139,11 @@ constexpr std::string_view kTwo = R"(program two_arguments {
 
 std::vector<Case> maths_cases() {
   std::vector<Case> cases;
-  const std::vector<uint64_t> values = patterns();
-  for (int n = static_cast<int>(Intrinsic::Exp); n < kIntrinsicCount; ++n) {
-    const auto op = static_cast<Intrinsic>(n);
-    const std::string name = fmt::format("maths_{}", name_of(op));
-    if (arity_of(op) == 1) {
-      cases.push_back({.name = name,
-                       .text = fill(kOne, {{"$F", name_of(op)}}),
-                       .inputs = {{"a", elements(Type::F32, values)}}});
-      continue;
-    }
-    auto [a, b] = pairs(corner_values(Type::F32), corner_values(Type::F32));
-    for (size_t i = 0; i < values.size(); ++i) {
-      a.push_back(values[i]);
-      b.push_back(values[(i * 37 + 11) % values.size()]);
-    }
-    cases.push_back({.name = name,
-                     .text = fill(kTwo, {{"$F", name_of(op)}}),
-                     .inputs = {{"a", elements(Type::F32, a)}, {"b", elements(Type::F32, b)}}});
-  }
+  add_cases(Type::F32, patterns_f32(), cases);
+  add_cases(Type::F64, patterns_f64(), cases);
+  cases.push_back({.name = "maths_own_functions",
+                   .text = std::string(kOwn),
+                   .inputs = {{"a", elements(Type::F32, corner_values(Type::F32))}}});
   return cases;
 }
 

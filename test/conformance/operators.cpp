@@ -224,8 +224,8 @@ void add_functions(std::vector<Case>& cases) {
     const auto op = static_cast<Intrinsic>(n);
     if (op == Intrinsic::Select) continue;
     for (const Type type : kArithmetic) {
-      // f32 ones that are approximations: maths.cpp
-      if (scalar_fn(op, type) == nullptr || (op >= Intrinsic::Exp && type == Type::F32)) continue;
+      // The mathematical library: maths.cpp
+      if (scalar_fn(op, type) == nullptr || op >= Intrinsic::Exp) continue;
       const std::string_view t = name_of(type);
       const std::string name = fmt::format("function_{}_{}", name_of(op), t);
       const bool question =

@@ -237,13 +237,15 @@ ExprId Maker::function(Type type, Level level, int depth) {
       Intrinsic::SatMul,   Intrinsic::MulHi, Intrinsic::Rotl,   Intrinsic::Rotr,
       Intrinsic::Popcount, Intrinsic::Clz,   Intrinsic::Ctz,    Intrinsic::ReverseBits};
   static constexpr std::array kFloat = {
-      Intrinsic::Min,   Intrinsic::Max,   Intrinsic::Clamp, Intrinsic::Abs,  Intrinsic::Sign,
-      Intrinsic::Fma,   Intrinsic::Sqrt,  Intrinsic::Floor, Intrinsic::Ceil, Intrinsic::Trunc,
-      Intrinsic::Round, Intrinsic::Rsqrt, Intrinsic::Recip};
-  static constexpr std::array kF32 = {
-      Intrinsic::Exp,  Intrinsic::Exp2, Intrinsic::Log,  Intrinsic::Log2, Intrinsic::Sin,
-      Intrinsic::Cos,  Intrinsic::Tan,  Intrinsic::Asin, Intrinsic::Acos, Intrinsic::Atan,
-      Intrinsic::Sinh, Intrinsic::Cosh, Intrinsic::Tanh, Intrinsic::Pow};
+      Intrinsic::Min,   Intrinsic::Max,   Intrinsic::Clamp, Intrinsic::Abs,      Intrinsic::Sign,
+      Intrinsic::Fma,   Intrinsic::Sqrt,  Intrinsic::Floor, Intrinsic::Ceil,     Intrinsic::Trunc,
+      Intrinsic::Round, Intrinsic::Rsqrt, Intrinsic::Recip, Intrinsic::RoundAway};
+  static constexpr std::array kMaths = {
+      Intrinsic::Exp,   Intrinsic::Exp2,  Intrinsic::Log,   Intrinsic::Log2,  Intrinsic::Sin,
+      Intrinsic::Cos,   Intrinsic::Tan,   Intrinsic::Asin,  Intrinsic::Acos,  Intrinsic::Atan,
+      Intrinsic::Sinh,  Intrinsic::Cosh,  Intrinsic::Tanh,  Intrinsic::Pow,   Intrinsic::Atan2,
+      Intrinsic::Hypot, Intrinsic::Log10, Intrinsic::Log1p, Intrinsic::Expm1, Intrinsic::Cbrt,
+      Intrinsic::Erf,   Intrinsic::Exp10};
   if (type == Type::Bool || rnd_.one_in(6)) {
     IntrinsicCall call{Intrinsic::Select, {}};
     call.args[0] = expr(Type::Bool, level, depth - 1);
@@ -254,8 +256,8 @@ ExprId Maker::function(Type type, Level level, int depth) {
   IntrinsicCall call;
   if (is_integer(type))
     call.op = rnd_.pick(kInteger);
-  else if (type == Type::F32 && options_.transcendental && rnd_.one_in(3))
-    call.op = rnd_.pick(kF32);
+  else if (options_.transcendental && rnd_.one_in(3))
+    call.op = rnd_.pick(kMaths);
   else
     call.op = rnd_.pick(kFloat);
   const bool rotates = call.op == Intrinsic::Rotl || call.op == Intrinsic::Rotr;

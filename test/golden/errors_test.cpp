@@ -116,8 +116,8 @@ TEST(PlantedErrors, CoverEveryCode) {
       planted.insert(e.code);
   for (const Planted& p : planted_in_code()) planted.insert(p.code);
   for (const CodeInfo& info : all_codes())
-    EXPECT_TRUE(planted.contains(info.code))
-        << text_of(info.code) << " " << info.name << " has no planted error";
+    EXPECT_NE(planted.contains(info.code), is_retired(info.code))
+        << text_of(info.code) << " " << info.name << " has no planted error, or is retired";
 }
 
 }  // namespace

@@ -228,6 +228,10 @@ Diagnostics list_past_its_end() {
 
 }  // namespace
 
+bool is_retired(Code code) {
+  return code == Code::MathNeedsF32;
+}
+
 std::vector<PageSnippet> page_snippets() {
   return {
       {Code::RegionRule, false, v015_wrong},     {Code::InvalidName, false, v027_wrong},

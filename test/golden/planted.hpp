@@ -22,6 +22,9 @@ struct Planted {
 };
 std::vector<Planted> planted_in_code();
 
+// True for a code that nothing gives any more: it keeps its number and its page, which says so.
+bool is_retired(Code code);
+
 // What finish(), decode() or the checker said about the C++ block of a page; `right` blocks give
 // none.
 struct PageSnippet {

@@ -34,7 +34,9 @@ std::vector<std::string> reserved_words() {
   add_names<ir::Type>(words, ir::kTypeCount);
   add_names<ir::BufferKind>(words, ir::kBufferKindCount);
   add_names<ir::Builtin>(words, ir::kBuiltinCount);
-  add_names<ir::Intrinsic>(words, ir::kIntrinsicCount);
+  for (int i = 0; i < ir::kIntrinsicCount; ++i)
+    if (const auto op = static_cast<ir::Intrinsic>(i); !is_second_edition(op))
+      words.emplace_back(name_of(op));
   add_names<ir::AtomicOp>(words, ir::kAtomicCount);
   add_names<ir::SubgroupOp>(words, ir::kSubgroupOpCount);
   add_names<ir::CollectiveOp>(words, 4);
@@ -51,6 +53,9 @@ std::vector<std::string> words_in_place() {
     words.emplace_back(ir::name_of(hint));
   add_names<ir::MemoryOrder>(words, 4);
   add_names<ir::ReduceOp>(words, 6);
+  for (int i = 0; i < ir::kIntrinsicCount; ++i)
+    if (const auto op = static_cast<ir::Intrinsic>(i); is_second_edition(op))
+      words.emplace_back(name_of(op));
   sort_out_doubles(words);
   return words;
 }

@@ -1,44 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // vyre_verify_maths: compares the maths library with functions of higher precision: every f32 input
-// of the functions of one argument, and large samples of pow and of the f64 functions.
-// Approximations are compared with the strict functions as well. Prints a markdown table
-// (docs/design/maths.md shows one) and ends with 1 if a bound or a special value is missed.
+// of the functions of one argument, and large samples of those of two; the f64 functions are in
+// verify_f64.cpp. Approximations are compared with the strict functions as well. Prints a markdown
+// table (docs/design/maths.md shows one) and ends with 1 if a bound or a special value is missed.
 //
-// The reference is the C library in f64, whose error is below 2^-28 of an f32 ULP, and long double
-// for f64.
+// The reference is the C library in f64, whose error is below 2^-28 of an f32 ULP.
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <limits>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "codegen/approximations.hpp"
 #include "ir/maths_approximate.hpp"
+#include "ir/maths_arcs.hpp"
 #include "ir/maths_backend.hpp"
 #include "ir/maths_error_test.hpp"
 #include "ir/maths_exp.hpp"
 #include "ir/maths_inverse.hpp"
 #include "ir/maths_log.hpp"
+#include "ir/maths_logarithms.hpp"
+#include "ir/maths_other.hpp"
+#include "ir/maths_powers.hpp"
 #include "ir/maths_root.hpp"
 #include "ir/maths_samples_test.hpp"
 #include "ir/maths_trig.hpp"
+#include "maths/verify.hpp"
 
 namespace {
 
 using vyre::ir::maths::Native;
 using vyre::test::kWrong;
+using vyre::test::Options;
 using vyre::test::recip_of;
+using vyre::test::row;
+using vyre::test::run;
 using vyre::test::steps_between;
+using vyre::test::Tally;
 using vyre::test::ulp_error;
 template <class B>
 using Approximate = vyre::ir::maths::Approximations<B>;
@@ -48,7 +52,10 @@ template <class B>
 using Trig = vyre::ir::maths::TrigFunctions<B>;
 using Inverse = vyre::ir::maths::InverseFunctions<Native>;
 using Roots = vyre::ir::maths::RootFunctions<Native, vyre::ir::maths::Single>;
-using Roots64 = vyre::ir::maths::RootFunctions<Native, vyre::ir::maths::Double>;
+using Powers = vyre::ir::maths::PowerFunctions<Native, vyre::ir::maths::Single>;
+using Logarithms = vyre::ir::maths::LogarithmFunctions<Native, vyre::ir::maths::Single>;
+using Arcs = vyre::ir::maths::ArcFunctions<Native, vyre::ir::maths::Single>;
+using Others = vyre::ir::maths::OtherFunctions<Native, vyre::ir::maths::Single>;
 
 constexpr size_t kBlock = 4096;
 
@@ -64,50 +71,6 @@ struct Beyond : Native {
     body();
   }
 };
-
-struct Options {
-  uint64_t stride = 1;  // of the inputs of functions of one argument
-  uint64_t pairs = uint64_t{1} << 32;
-  uint64_t doubles = uint64_t{1} << 28;
-  unsigned threads = 1;
-  std::vector<std::string> only;
-};
-
-struct Tally {
-  uint64_t inputs = 0, rounded = 0, wrong = 0;
-  double worst = 0;
-  double worst_x = 0, worst_y = 0;
-
-  void add_error(double error, double x, double y) {
-    if (error == kWrong) {
-      if (wrong++ == 0) std::fprintf(stderr, "  wrong at %a %a\n", x, y);
-    } else if (error > worst) {
-      worst = error, worst_x = x, worst_y = y;
-    }
-  }
-  void merge(const Tally& other) {
-    inputs += other.inputs, rounded += other.rounded, wrong += other.wrong;
-    if (other.worst > worst) worst = other.worst, worst_x = other.worst_x, worst_y = other.worst_y;
-  }
-};
-
-// Runs work(block number, tally) for every block on all threads.
-Tally run(uint64_t blocks, unsigned threads, const std::function<void(uint64_t, Tally&)>& work) {
-  std::atomic<uint64_t> next{0};
-  std::mutex mutex;
-  Tally total;
-  const auto loop = [&] {
-    Tally mine;
-    for (uint64_t i = next++; i < blocks; i = next++) work(i, mine);
-    const std::scoped_lock lock(mutex);
-    total.merge(mine);
-  };
-  std::vector<std::jthread> others;
-  for (unsigned i = 1; i < threads; ++i) others.emplace_back(loop);
-  loop();
-  others.clear();
-  return total;
-}
 
 // One block of arguments and results. Judging in loops without calls and branches costs less than
 // the functions themselves.
@@ -309,44 +272,30 @@ Tally sampled_pow(const Options& options) {
   });
 }
 
+// Functions of two arguments other than pow: special values, any bits, and numbers of one size.
 template <class Function, class Reference>
-Tally sampled_f64(const Options& options, Function function, Reference reference) {
-  const std::vector<double> special = vyre::test::special_f64();
-  return run(options.doubles / kBlock, options.threads, [&](uint64_t number, Tally& tally) {
+Tally sampled_pairs(const Options& options, Function function, Reference reference) {
+  const std::vector<float> special = vyre::test::special_f32();
+  const uint64_t pairs = special.size() * special.size();
+  return run((pairs + options.pairs) / kBlock, options.threads, [&](uint64_t number, Tally& tally) {
+    Block b;
     vyre::test::Random random(number);
     for (size_t i = 0; i < kBlock; ++i) {
       const uint64_t index = number * kBlock + i;
-      const double x =
-          index < special.size() ? special[index] : std::bit_cast<double>(random.next());
-      const double result = function(x);
-      const long double exact = reference(static_cast<long double>(x));
-      const auto nearest = static_cast<double>(exact);
-      ++tally.inputs;
-      tally.rounded += result == nearest || (result != result && nearest != nearest) ? 1 : 0;
-      tally.add_error(ulp_error(result, exact), x, 0);
+      b.x[i] = random.any_float();
+      b.y[i] = random.any_float();
+      const double factor = random.unit() * 4 - 2;
+      if (i % 4 != 0) b.y[i] = static_cast<float>(static_cast<double>(b.x[i]) * factor);
+      if (index >= pairs) continue;
+      b.x[i] = special[index / special.size()];
+      b.y[i] = special[index % special.size()];
     }
+    for (size_t i = 0; i < kBlock; ++i) b.result[i] = function(b.x[i], b.y[i]);
+    for (size_t i = 0; i < kBlock; ++i)
+      b.exact[i] = reference(static_cast<double>(b.x[i]), static_cast<double>(b.y[i]));
+    b.judge();
+    b.add_to(tally);
   });
-}
-
-int failures = 0;
-
-void row(const Options& options, const char* name, double bound,
-         const std::function<Tally()>& work) {
-  if (!options.only.empty() &&
-      std::find(options.only.begin(), options.only.end(), name) == options.only.end())
-    return;
-  const auto start = std::chrono::steady_clock::now();
-  const Tally tally = work();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  const bool pair = std::string_view(name) == "pow";
-  char at[96];
-  std::snprintf(at, sizeof at, pair ? "%.9g, %.9g" : "%.17g", tally.worst_x, tally.worst_y);
-  std::printf("| `%s` | %llu | %.3f | %s | %.2f %% | %llu | %.0f |\n", name,
-              static_cast<unsigned long long>(tally.inputs), tally.worst, at,
-              100.0 * static_cast<double>(tally.rounded) / static_cast<double>(tally.inputs),
-              static_cast<unsigned long long>(tally.wrong), seconds.count());
-  std::fflush(stdout);
-  if (tally.wrong != 0 || tally.worst > bound) ++failures;
 }
 
 void verify(const Options& o) {
@@ -385,13 +334,21 @@ void verify(const Options& o) {
   row(o, "pow", 4, [&] { return sampled_pow(o); });
   VYRE_ROW(rsqrt, None, Roots::rsqrt(x), recip_of(std::sqrt(x)))
   VYRE_ROW(recip, Odd, Roots::recip(x), recip_of(x))
+  VYRE_ROW(log10, None, Logarithms::log10(x), x < 0 ? std::nan("") : std::log10(x))
+  VYRE_ROW(log1p, None, Logarithms::log1p(x),
+           x < -1 ? std::nan("") : near_zero(x, [&] { return std::log1p(x); }))
+  VYRE_ROW(expm1, None, Powers::expm1(x), near_zero(x, [&] { return std::expm1(x); }))
+  VYRE_ROW(cbrt, Odd, Others::cbrt(x), std::cbrt(x))
+  VYRE_ROW(erf, Odd, Others::erf(x), std::erf(x))
+  VYRE_ROW(exp10, None, Powers::exp10(x), near_one(x, std::log(10.0), [&] { return exp10(x); }))
 #undef VYRE_TRIG
 #undef VYRE_ROW
-  row(o, "rsqrt f64", 2, [&] {
-    return sampled_f64(o, Roots64::rsqrt, [](long double x) { return recip_of(std::sqrt(x)); });
+  row(o, "atan2", 2, [&] {
+    return sampled_pairs(o, Arcs::atan2, [](double y, double x) { return std::atan2(y, x); });
   });
-  row(o, "recip f64", 2,
-      [&] { return sampled_f64(o, Roots64::recip, [](long double x) { return recip_of(x); }); });
+  row(o, "hypot", 2, [&] {
+    return sampled_pairs(o, Others::hypot, [](double x, double y) { return std::hypot(x, y); });
+  });
 }
 
 uint32_t bound_of(vyre::ir::Intrinsic op) {
@@ -439,7 +396,7 @@ void verify_approximations(const Options& o) {
 constexpr const char* kUsage =
     "usage: vyre_verify_maths [--stride N] [--pairs N] [--doubles N] [--threads N] [FUNCTION...]\n"
     "  --stride N    check every Nth input of the functions of one argument (1)\n"
-    "  --pairs N     arguments of pow (2^32)\n"
+    "  --pairs N     arguments of pow, atan2 and hypot (2^32)\n"
     "  --doubles N   arguments of each f64 function (2^28)\n"
     "  --threads N   (1)\n";
 
@@ -473,6 +430,7 @@ int main(int argc, char** argv) {
     }
   }
   verify(options);
+  vyre::test::verify_f64(options);
   verify_approximations(options);
-  return failures == 0 ? 0 : 1;
+  return vyre::test::failures() == 0 ? 0 : 1;
 }

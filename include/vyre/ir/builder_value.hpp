@@ -271,6 +271,15 @@ VYRE_FUNCTION_1(tanh, Tanh)
 VYRE_FUNCTION_2(pow, Pow)
 VYRE_FUNCTION_1(rsqrt, Rsqrt)
 VYRE_FUNCTION_1(recip, Recip)
+VYRE_FUNCTION_2(atan2, Atan2)
+VYRE_FUNCTION_2(hypot, Hypot)
+VYRE_FUNCTION_1(log10, Log10)
+VYRE_FUNCTION_1(log1p, Log1p)
+VYRE_FUNCTION_1(expm1, Expm1)
+VYRE_FUNCTION_1(cbrt, Cbrt)
+VYRE_FUNCTION_1(erf, Erf)
+VYRE_FUNCTION_1(exp10, Exp10)
+VYRE_FUNCTION_1(round_away, RoundAway)
 #undef VYRE_FUNCTION_1
 #undef VYRE_FUNCTION_2
 #undef VYRE_FUNCTION_3

@@ -62,7 +62,9 @@ std::string_view spelling_of(BinaryOp op);
   X(IsFinite, "is_finite", 1) X(Exp, "exp", 1) X(Exp2, "exp2", 1) X(Log, "log", 1)                \
   X(Log2, "log2", 1) X(Sin, "sin", 1) X(Cos, "cos", 1) X(Tan, "tan", 1) X(Asin, "asin", 1)        \
   X(Acos, "acos", 1) X(Atan, "atan", 1) X(Sinh, "sinh", 1) X(Cosh, "cosh", 1) X(Tanh, "tanh", 1)  \
-  X(Pow, "pow", 2) X(Rsqrt, "rsqrt", 1) X(Recip, "recip", 1)
+  X(Pow, "pow", 2) X(Rsqrt, "rsqrt", 1) X(Recip, "recip", 1) X(Atan2, "atan2", 2)                 \
+  X(Hypot, "hypot", 2) X(Log10, "log10", 1) X(Log1p, "log1p", 1) X(Expm1, "expm1", 1)             \
+  X(Cbrt, "cbrt", 1) X(Erf, "erf", 1) X(Exp10, "exp10", 1) X(RoundAway, "round_away", 1)
 // clang-format on
 
 enum class Intrinsic : uint8_t {
@@ -70,9 +72,14 @@ enum class Intrinsic : uint8_t {
   VYRE_INTRINSICS(VYRE_ROW)
 #undef VYRE_ROW
 };
-inline constexpr int kIntrinsicCount = static_cast<int>(Intrinsic::Recip) + 1;
+inline constexpr int kIntrinsicCount = static_cast<int>(Intrinsic::RoundAway) + 1;
 std::string_view name_of(Intrinsic op);
 int arity_of(Intrinsic op);
+// Of the second edition: their names are not reserved, and a function of the program that has one
+// is what a call of it means. The binary form has them from version 2 on.
+constexpr bool is_second_edition(Intrinsic op) {
+  return op > Intrinsic::Recip;
+}
 std::optional<Intrinsic> intrinsic_from_name(std::string_view name);
 
 // Atomics: name, number of value arguments after b[i] (cas: expected, new).

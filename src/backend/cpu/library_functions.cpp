@@ -27,7 +27,7 @@ uint64_t address_of(R (*function)(Args...)) {
 using F32 = float (*)(float);
 using F64 = double (*)(double);
 
-std::array<Function, 21> make_table() {
+std::array<Function, 23> make_table() {
   return {{
       {"memcpy", address_of(static_cast<void* (*)(void*, const void*, size_t)>(&::memcpy))},
       {"memmove", address_of(static_cast<void* (*)(void*, const void*, size_t)>(&::memmove))},
@@ -46,6 +46,8 @@ std::array<Function, 21> make_table() {
       {"rintf", address_of(static_cast<F32>(&::rintf))},
       {"nearbyint", address_of(static_cast<F64>(&::nearbyint))},
       {"nearbyintf", address_of(static_cast<F32>(&::nearbyintf))},
+      {"round", address_of(static_cast<F64>(&::round))},
+      {"roundf", address_of(static_cast<F32>(&::roundf))},
       {"roundeven", address_of(static_cast<F64>(&::roundeven))},
       {"roundevenf", address_of(static_cast<F32>(&::roundevenf))},
       {"sqrt", address_of(static_cast<F64>(&::sqrt))},

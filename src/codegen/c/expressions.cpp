@@ -226,11 +226,17 @@ struct StandardRow {
   bool is_test = false;  // gives an int
 };
 constexpr StandardRow kStandard[] = {
-    {Intrinsic::Fma, "fma"},           {Intrinsic::Sqrt, "sqrt"},
-    {Intrinsic::Floor, "floor"},       {Intrinsic::Ceil, "ceil"},
-    {Intrinsic::Trunc, "trunc"},       {Intrinsic::Round, "rint"},
-    {Intrinsic::Abs, "fabs"},          {Intrinsic::IsNan, "isnan", true},
-    {Intrinsic::IsInf, "isinf", true}, {Intrinsic::IsFinite, "isfinite", true},
+    {Intrinsic::Fma, "fma"},
+    {Intrinsic::Sqrt, "sqrt"},
+    {Intrinsic::Floor, "floor"},
+    {Intrinsic::Ceil, "ceil"},
+    {Intrinsic::Trunc, "trunc"},
+    {Intrinsic::Round, "rint"},
+    {Intrinsic::RoundAway, "round"},
+    {Intrinsic::Abs, "fabs"},
+    {Intrinsic::IsNan, "isnan", true},
+    {Intrinsic::IsInf, "isinf", true},
+    {Intrinsic::IsFinite, "isfinite", true},
 };
 
 }  // namespace

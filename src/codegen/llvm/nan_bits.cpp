@@ -26,6 +26,7 @@ bool is_float_function(in::ID id) {
     case in::floor:
     case in::ceil:
     case in::trunc:
+    case in::round:
     case in::roundeven: return true;
     default: return false;
   }

@@ -289,6 +289,7 @@ Val Arithmetic::intrinsic(Intrinsic op, Type type, const std::array<Val, 3>& arg
     case Intrinsic::Ceil: return made(call(in::ceil, {x}));
     case Intrinsic::Trunc: return made(call(in::trunc, {x}));
     case Intrinsic::Round: return made(call(in::roundeven, {x}));
+    case Intrinsic::RoundAway: return made(call(in::round, {x}));
     case Intrinsic::IsNan: return made(b_.CreateFCmpUNO(x, x));
     case Intrinsic::IsInf:
       return made(

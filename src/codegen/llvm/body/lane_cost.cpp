@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/maths.hpp"
+
 namespace vyre::codegen {
 
 using namespace ir;
@@ -41,7 +43,7 @@ class Weight {
 
   double of(ExprId id) {
     double sum = 1;
-    if (const auto* e = std::get_if<IntrinsicCall>(&p_[id]); e && e->op >= Intrinsic::Exp)
+    if (const auto* e = std::get_if<IntrinsicCall>(&p_[id]); e && is_maths(e->op))
       sum = kMathsFunction;
     // Calls cannot recurse, but one function may be called from everywhere.
     if (const auto* e = std::get_if<Call>(&p_[id])) {
