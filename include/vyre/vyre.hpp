@@ -171,7 +171,8 @@ using build::round; using build::is_nan; using build::is_inf; using build::is_fi
 using build::exp; using build::exp2; using build::log; using build::log2; using build::sin;
 using build::cos; using build::tan; using build::asin; using build::acos; using build::atan;
 using build::sinh; using build::cosh; using build::tanh; using build::pow; using build::rsqrt;
-using build::recip;
+using build::recip; using build::atan2; using build::hypot; using build::log10; using build::log1p;
+using build::expm1; using build::cbrt; using build::erf; using build::exp10; using build::round_away;
 
 using build::subgroup_ballot; using build::subgroup_shuffle; using build::subgroup_shuffle_xor;
 using build::subgroup_shuffle_up; using build::subgroup_shuffle_down;
@@ -191,7 +192,7 @@ using build::break_; using build::continue_; using build::return_; using build::
 using build::barrier_subgroup; using build::barrier_workgroup; using build::barrier_grid;
 using build::async_copy; using build::wait; using build::trap; using build::resume;
 using build::all_reduce; using build::broadcast; using build::all_gather;
-using build::reduce_scatter; using build::swap_;
+using build::reduce_scatter; using build::swap_; using build::print; using build::assert_;
 // clang-format on
 
 }  // namespace vyre

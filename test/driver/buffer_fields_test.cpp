@@ -65,6 +65,7 @@ std::string of_kind(ir::BufferKind kind) {
     case ir::BufferKind::InOut:
     case ir::BufferKind::Persistent: return seen(text, kWrite, given);
     case ir::BufferKind::Out:
+    case ir::BufferKind::Scratch:
     case ir::BufferKind::Shared: return seen(text, kWrite, {});
     case ir::BufferKind::WriteOnly: return seen(text, "b[gid.x] = 7; o[gid.x] = 7;", {});
   }
@@ -92,6 +93,18 @@ constexpr Row kRows[] = {
      "00 00 00 00"},
     {"count", [](bool with) { return returned(with ? "out o : u32[5];" : "out o : u32[4];"); },
      "20 bytes"},
+    {"axes",
+     [](bool with) {
+       return seen(with ? "inout a : u32[2, 2];" : "inout a : u32[4];", "a[gid.x] = len(a, 0);",
+                   {{1, 1, 1, 1}});
+     },
+     "16 bytes: 02 00 00 00 02"},
+    {"scalar",
+     [](bool with) {
+       return seen(with ? "uniform n : u32; out o : u32[4];" : "uniform n : u32[]; out o : u32[4];",
+                   "o[gid.x] = gid.x;", {{1, 1}});
+     },
+     "expected 4 bytes"},
     {"binding",
      [](bool with) {
        return declared(with ? "inout a : u32[4] @binding(3);" : "inout a : u32[4];");
@@ -137,9 +150,9 @@ constexpr Row kRows[] = {
 };
 
 // The members, in their order: one that is missing here does not compile.
-#define VYRE_MEMBERS(X)                                                                  \
-  X(name), X(kind), X(element), X(count), X(binding), X(align), X(size), X(range_first), \
-      X(range_last), X(live_out), X(locality), X(coalesce_axis)
+#define VYRE_MEMBERS(X)                                                                      \
+  X(name), X(kind), X(element), X(count), X(axes), X(scalar), X(binding), X(align), X(size), \
+      X(range_first), X(range_last), X(live_out), X(locality), X(coalesce_axis)
 #define VYRE_AS_IS(member) member
 #define VYRE_NAME(member) std::string_view(#member)
 [[maybe_unused]] void all_members(const ir::Buffer& buffer) {

@@ -114,7 +114,7 @@ TEST_F(CompileStop, ReadingAProgram) {
   EXPECT_THAT(parsed.error().message,
               AnyOf(HasSubstr("parsing the program"), HasSubstr("checking the program")));
   EXPECT_THAT(to_string(parsed.error()), HasSubstr("reading program `p.vyre`"));
-  EXPECT_TRUE(parse_checked(large(), "p.vyre", {}));
+  EXPECT_TRUE(parse_checked(large(), "p.vyre", StopCondition{}));
 }
 
 // The code of another route, which a dispatch compiles when it needs it.
