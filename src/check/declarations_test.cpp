@@ -29,7 +29,8 @@ TEST(Buffers, Counts) {
   EXPECT_EQ(items("in s : u32[-1];"), "V041");
   EXPECT_EQ(items("in s : u32[1.5];"), "V036");
   EXPECT_EQ(items("in s : u32[4294967296u64];"), "V041");
-  EXPECT_EQ(items("in a : u32[]; in s : u32[len(a)];"), "V039");
+  EXPECT_EQ(items("in a : u32[]; in s : u32[len(a)];"), "");
+  EXPECT_EQ(items("in a : u32[]; shared s : u32[len(a)];"), "V039");
   EXPECT_EQ(items("const N : u32 = 8; in s : u32[N * 2]; var x : f32[N];"), "");
   EXPECT_EQ(items("var x : f32[256];"), "");
   EXPECT_EQ(items("var x : f32[4097];"), "V041");

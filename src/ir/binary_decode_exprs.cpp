@@ -105,8 +105,8 @@ Expr Decoder::expr_node() {
   // No default: a code that is missing here is a compiler error, one that is not a code falls
   // through.
   switch (static_cast<ExprCode>(code)) {
-    case ExprCode::IntLiteral: return int_literal();
-    case ExprCode::FloatLiteral: return float_literal();
+    case ExprCode::IntLiteral: return int_literal_in(in_);
+    case ExprCode::FloatLiteral: return float_literal_in(in_);
     case ExprCode::BoolLiteral: return BoolLiteral{in_.flag("true or false")};
     case ExprCode::LocalRef: return local_ref(start);
     case ExprCode::ConstRef: return const_ref(start);
@@ -151,28 +151,32 @@ Expr Decoder::expr_node() {
     case ExprCode::UniformLoad: return uniform_load();
     case ExprCode::Call: return call();
     case ExprCode::AxisIndex: return axis_index();
-    case ExprCode::AxisLen: return axis_len();
+    case ExprCode::AxisLen: {
+      needs(2);
+      const Memory m = memory();
+      return AxisLen{m, in_.tag<uint8_t>(kMaxAxes, "an axis")};
+    }
   }
   in_.unknown_tag(start, code, "an expression");
   return Poison{};
 }
 
-Expr Decoder::int_literal() {
-  const auto [negative, suffix] = literal_flags(in_, true);
-  return IntLiteral{in_.varint(UINT64_MAX, "a whole number"), negative, suffix};
+Expr int_literal_in(Reader& in) {
+  const auto [negative, suffix] = literal_flags(in, true);
+  return IntLiteral{in.varint(UINT64_MAX, "a whole number"), negative, suffix};
 }
 
-Expr Decoder::float_literal() {
-  const auto [negative, suffix] = literal_flags(in_, false);
-  const size_t start = in_.offset();
-  const int32_t exponent = in_.zigzag32("an exponent");
-  std::string digits = in_.string(SIZE_MAX, Code::MalformedBytes, "digits");
+Expr float_literal_in(Reader& in) {
+  const auto [negative, suffix] = literal_flags(in, false);
+  const size_t start = in.offset();
+  const int32_t exponent = in.zigzag32("an exponent");
+  std::string digits = in.string(SIZE_MAX, Code::MalformedBytes, "digits");
   const bool only_digits =
       std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   const bool canonical =
       digits.empty() ? exponent == 0 : digits.front() != '0' && digits.back() != '0';
   if (!only_digits || !canonical)
-    in_.malformed(start, "expected a decimal number in its shortest form");
+    in.malformed(start, "expected a decimal number in its shortest form");
   return FloatLiteral{std::move(digits), exponent, negative, suffix};
 }
 
@@ -238,12 +242,6 @@ Expr Decoder::axis_index() {
     in_.malformed(start, fmt::format("expected 2 to {} indices, found {}", kMaxAxes, count));
   if (!in_.ok()) return Poison{};
   return AxisIndex{m, p_.add_values(exprs(count))};
-}
-
-Expr Decoder::axis_len() {
-  needs(2);
-  const Memory m = memory();
-  return AxisLen{m, in_.tag<uint8_t>(kMaxAxes, "an axis")};
 }
 
 }  // namespace vyre::ir::binary

@@ -45,13 +45,13 @@ Block Decoder::block(uint32_t depth) {
   return p_.add_block(items);
 }
 
-std::optional<BinaryOp> Decoder::assign_op() {
-  const size_t start = in_.offset();
-  const uint8_t value = in_.u8("an assignment operator");
+std::optional<BinaryOp> assign_op_in(Reader& in) {
+  const size_t start = in.offset();
+  const uint8_t value = in.u8("an assignment operator");
   if (value == 0) return std::nullopt;
   const auto op = static_cast<BinaryOp>(value - 1);
   if (op < BinaryOp::Or || op > BinaryOp::Rem)
-    in_.unknown_tag(start, value, "an assignment operator");
+    in.unknown_tag(start, value, "an assignment operator");
   return op;
 }
 
@@ -74,7 +74,7 @@ Stmt Decoder::stmt_node(uint32_t depth) {
       const LocalId target = local();
       if (in_.ok() && is_memory(p_[target].kind))
         in_.malformed(start, "an array or buffer parameter is assigned as a whole");
-      const auto op = assign_op();
+      const auto op = assign_op_in(in_);
       return Assign{target, op, expr()};
     }
     case StmtCode::Store: return store();
@@ -155,7 +155,7 @@ Stmt Decoder::declare_array(uint8_t code) {
 
 Stmt Decoder::store() {
   const Memory m = memory();
-  const auto op = assign_op();
+  const auto op = assign_op_in(in_);
   const ExprId at = expr();
   return Store{m, at, op, expr()};
 }

@@ -31,6 +31,10 @@ inline Type type_in(Reader& in, std::string_view what = "a type") {
   return in.tag<Type>(kTypeCount, what);
 }
 std::optional<Type> optional_type_in(Reader& in);
+Expr int_literal_in(Reader& in);
+Expr float_literal_in(Reader& in);
+// The operator of `v op= e`, or none.
+std::optional<BinaryOp> assign_op_in(Reader& in);
 inline uint16_t trap_tag_in(Reader& in) {
   return static_cast<uint16_t>(in.varint(kMaxTag, "a tag"));
 }
@@ -95,15 +99,12 @@ class Decoder {
   ExprId expr();
   Expr expr_node();
 
-  Expr int_literal();
-  Expr float_literal();
   Expr local_ref(size_t start);
   Expr const_ref(size_t start);
   Expr atomic();
   Expr uniform_load();
   Expr call();
   Expr axis_index();
-  Expr axis_len();
 
   // ---- statements ----
 
@@ -119,9 +120,6 @@ class Decoder {
   Stmt fixpoint(uint32_t depth);
   Stmt async_copy();
   Stmt collective();
-
-  // The operator of `v op= e`, or none.
-  std::optional<BinaryOp> assign_op();
 
   struct Declared {
     LocalId id;

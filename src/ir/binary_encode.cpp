@@ -228,18 +228,8 @@ class Encoder {
 
   void expr_fields(const Expr& node) {
     match(
-        node,
-        [&](const IntLiteral& e) {
-          tag(ExprCode::IntLiteral);
-          u8(literal_flags(e.negative, e.suffix));
-          varint(e.magnitude);
-        },
-        [&](const FloatLiteral& e) {
-          tag(ExprCode::FloatLiteral);
-          u8(literal_flags(e.negative, e.suffix));
-          zigzag(e.exponent);
-          string(e.digits);
-        },
+        node, [&](const IntLiteral& e) { int_literal(e); },
+        [&](const FloatLiteral& e) { float_literal(e); },
         [&](const BoolLiteral& e) {
           tag(ExprCode::BoolLiteral);
           u8(e.value ? 1 : 0);
@@ -304,19 +294,34 @@ class Encoder {
         },
         [&](const Call& e) { call_fields(e); },
         [&](const Poison&) { VYRE_CHECK(!"a program with Poison has no binary form"); },
-        [&](const AxisIndex& e) {
-          needs(2);
-          tag(ExprCode::AxisIndex);
-          memory(e.memory);
-          // Only plans have lengths, and nothing decodes those.
-          u8(static_cast<uint8_t>(e.indices.count | (e.lengths.empty() ? 0U : 0x80U)));
-        },
+        [&](const AxisIndex& e) { axis_index(e); },
         [&](const AxisLen& e) {
           needs(2);
           tag(ExprCode::AxisLen);
           memory(e.memory);
           u8(e.axis);
         });
+  }
+
+  void int_literal(const IntLiteral& e) {
+    tag(ExprCode::IntLiteral);
+    u8(literal_flags(e.negative, e.suffix));
+    varint(e.magnitude);
+  }
+
+  void float_literal(const FloatLiteral& e) {
+    tag(ExprCode::FloatLiteral);
+    u8(literal_flags(e.negative, e.suffix));
+    zigzag(e.exponent);
+    string(e.digits);
+  }
+
+  void axis_index(const AxisIndex& e) {
+    needs(2);
+    tag(ExprCode::AxisIndex);
+    memory(e.memory);
+    // Only plans have lengths, and nothing decodes those.
+    u8(static_cast<uint8_t>(e.indices.count | (e.lengths.empty() ? 0U : 0x80U)));
   }
 
   void call_fields(const Call& e) {
@@ -452,11 +457,17 @@ class Encoder {
   void array_fields(const DeclareArray& s) {
     const Local& array = program_[s.local];
     VYRE_CHECK(array.kind == Local::Kind::Array && array.type);
-    tag(array.values.empty() ? StmtCode::DeclareArray : StmtCode::DeclareArrayWith);
+    const bool shaped = !array.axes.empty();
+    tag(shaped                 ? StmtCode::DeclareShaped
+        : array.values.empty() ? StmtCode::DeclareArray
+                               : StmtCode::DeclareArrayWith);
     string(array.name);
     tag(*array.type);
-    expr(array.count);
-    if (!array.values.empty()) {
+    if (shaped)
+      shape(array.axes);
+    else
+      expr(array.count);
+    if (shaped || !array.values.empty()) {
       needs(2);
       varint(array.values.count);
       for (const ExprId value : program_.values(array.values)) expr(value);

@@ -265,8 +265,7 @@ Bits maths_function(Bits a, Bits b, Bits /*c*/) {
 }
 
 constexpr bool has_function(Intrinsic op, Type type) {
-  return op >= Intrinsic::Exp && op <= Intrinsic::Exp10 &&
-         (type == Type::F32 || type == Type::F64);
+  return op >= Intrinsic::Exp && op <= Intrinsic::Exp10 && (type == Type::F32 || type == Type::F64);
 }
 constexpr bool is_integer_function(Intrinsic op) {
   return op >= Intrinsic::Min && op <= Intrinsic::ReverseBits;

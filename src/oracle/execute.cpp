@@ -139,22 +139,28 @@ Machine::MemoryView Machine::view(MemoryRow row, Group& group, uint64_t* frame) 
   return {};
 }
 
-uint64_t Machine::axis_length(MemoryRow row, uint32_t axis) const {
-  const MemoryInfo& info = code_.memories[row];
-  return info.kind == MemoryInfo::Kind::Buffer ? launch_.axes[row][axis] : info.axes[axis];
+namespace {
+
+uint64_t axis_length(const Code& code, const check::Launch& launch, const Instr& instr,
+                     const uint64_t* frame) {
+  const MemoryRow row = resolve(instr.memory, frame);
+  const MemoryInfo& info = code.memories[row];
+  return info.kind == MemoryInfo::Kind::Buffer ? launch.axes[row][instr.imm] : info.axes[instr.imm];
 }
 
-uint64_t Machine::axis_step(const Instr& instr, const uint64_t* frame) const {
-  // Of a plan the lengths are values.
+// One more axis of an index by axes. In a plan its length is a value.
+uint64_t axis_step(const Code& code, const check::Launch& launch, const Instr& instr,
+                   const uint64_t* frame) {
   const uint64_t length =
-      instr.what != 0 ? frame[instr.c]
-                      : axis_length(resolve(instr.memory, frame), static_cast<uint32_t>(instr.imm));
+      instr.what != 0 ? frame[instr.c] : axis_length(code, launch, instr, frame);
   const __int128 index = integer_value(instr.type, frame[instr.b]);
   const uint64_t before = frame[instr.a];
   if (before == kOutsideAxis || index < 0 || index >= static_cast<__int128>(length))
     return kOutsideAxis;
   return before * length + static_cast<uint64_t>(index);
 }
+
+}  // namespace
 
 uint64_t Machine::builtin(const Instr& instr, const Group& group, uint32_t lane) const {
   const uint32_t axis = instr.b;
@@ -362,10 +368,8 @@ bool Machine::run_lane(Group& group, uint32_t index, uint64_t budget) {
       case Op::Constant: frame[i.dst] = i.imm; break;
       case Op::Copy: frame[i.dst] = frame[i.a]; break;
       case Op::Builtin: frame[i.dst] = builtin(i, group, index); break;
-      case Op::AxisLength:
-        frame[i.dst] = axis_length(resolve(i.memory, frame), static_cast<uint32_t>(i.imm));
-        break;
-      case Op::AxisStep: frame[i.dst] = axis_step(i, frame); break;
+      case Op::AxisLength: frame[i.dst] = axis_length(code_, launch_, i, frame); break;
+      case Op::AxisStep: frame[i.dst] = axis_step(code_, launch_, i, frame); break;
       case Op::Length: frame[i.dst] = view(resolve(i.memory, frame), group, frame).count; break;
       case Op::Load:
       case Op::Store:

@@ -166,8 +166,6 @@ class Machine : private HandlerBuffers {
   void suspend(Group& group, uint32_t index, Pc pc, const uint64_t* frame);
   bool poll(Pc pc);
   MemoryView view(MemoryRow row, Group& group, uint64_t* frame);
-  uint64_t axis_length(MemoryRow row, uint32_t axis) const;
-  uint64_t axis_step(const Instr& instr, const uint64_t* frame) const;
   uint64_t builtin(const Instr& instr, const Group& group, uint32_t lane) const;
   // False: the lane has ended, out of bounds.
   bool start_copy(Group& group, uint32_t lane, Pc pc, uint64_t* frame);

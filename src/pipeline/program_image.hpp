@@ -28,7 +28,7 @@ void fields(Archive& a, Assert& x) {
 }
 template <class Archive>
 void fields(Archive& a, Local& x) {
-  a(x.name, x.kind, x.type, x.count);
+  a(x.name, x.kind, x.type, x.count, x.values, x.axes, x.rank);
 }
 template <class Archive>
 void fields(Archive& a, Const& x) {
@@ -36,8 +36,8 @@ void fields(Archive& a, Const& x) {
 }
 template <class Archive>
 void fields(Archive& a, Buffer& x) {
-  a(x.name, x.kind, x.element, x.count, x.binding, x.align, x.size, x.range_first, x.range_last,
-    x.live_out, x.locality, x.coalesce_axis);
+  a(x.name, x.kind, x.element, x.count, x.axes, x.scalar, x.binding, x.align, x.size, x.range_first,
+    x.range_last, x.live_out, x.locality, x.coalesce_axis);
 }
 template <class Archive>
 void fields(Archive& a, Require& x) {

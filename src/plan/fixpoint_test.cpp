@@ -75,8 +75,8 @@ TEST(FixpointModes, SnapshotOfOtherWriters) {
   EXPECT_EQ(modes_of("if a[gid.x] == 1 { trap(1, 0); } resume(1);"),
             "d: snapshot: the handler of a resume inside may write it");
   EXPECT_EQ(modes_of("async copy(1, d, 0, s, 0, 4); wait(1);"),
-            "d: snapshot: a copy or collective inside writes it");
-  EXPECT_EQ(modes_of("all_reduce(d, add);"), "d: snapshot: a copy or collective inside writes it");
+            "d: snapshot: a copy, collective or swap inside writes it");
+  EXPECT_EQ(modes_of("all_reduce(d, add);"), "d: snapshot: a copy, collective or swap inside writes it");
 }
 
 TEST(FixpointModes, TwoAxesAreNotInjective) {

@@ -14,12 +14,12 @@ using testing::HasSubstr;
 constexpr std::string_view kCounts = R"(program counts {
   workgroup 4;
   uniform n    : u32;
-  uniform step : i32;
+  uniform stride : i32;
   in      x    : u32[n];
   scratch seen : u32[n];
   out     y    : u32[n];
   let i = gid.x;
-  atomic_add(seen[x[i]], step as u32);
+  atomic_add(seen[x[i]], stride as u32);
   barrier grid;
   if i < n {
     y[i] = seen[i];

@@ -447,17 +447,17 @@ TEST_F(Plan, DumpAfterAllPasses) {
   };
   using testing::ElementsAre;
   EXPECT_THAT(runs("host"),
-              ElementsAre("inline-calls", "lower-prints", "guard-zero-passes",
+              ElementsAre("inline-calls", "lower-prints", "lower-axes", "guard-zero-passes",
                           "find-fixpoint-modes", "declare-control", "track-writes", "normalise",
                           "cut", "find-live-values", "assign-storage", "declare-hidden",
                           "save-and-restore", "number-lanes", "extract", "make-steps"));
   EXPECT_THAT(
       runs("persistent"),
-      ElementsAre("inline-calls", "lower-prints", "guard-zero-passes", "find-fixpoint-modes",
-                  "declare-control", "declare-votes", "separate-effects", "track-writes",
-                  "normalise", "cut", "find-live-values", "assign-storage", "declare-hidden",
-                  "save-and-restore", "lower-fixpoints", "lower-ended-lanes", "number-lanes",
-                  "make-persistent", "extract", "make-steps"));
+      ElementsAre("inline-calls", "lower-prints", "lower-axes", "guard-zero-passes",
+                  "find-fixpoint-modes", "declare-control", "declare-votes", "separate-effects",
+                  "track-writes", "normalise", "cut", "find-live-values", "assign-storage",
+                  "declare-hidden", "save-and-restore", "lower-fixpoints", "lower-ended-lanes",
+                  "number-lanes", "make-persistent", "extract", "make-steps"));
   const Json native = json({"--dump-after", "all", "--route", "native"});
   for (const Json& dump : native["dumps"]) {
     EXPECT_NE(dump["text"], "") << dump["pass"];

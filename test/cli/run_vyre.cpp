@@ -68,8 +68,15 @@ struct Streams {
 
 int start(const std::string& program, std::vector<std::string> arguments,
           const std::vector<std::string>& environment, Streams streams) {
-  std::vector<std::string> variables = {"PATH=" + std::string(std::getenv("PATH")), "TERM=xterm",
-                                        "LC_ALL=C", "HOME=/dev/null"};
+  std::vector<std::string> variables = {"PATH=" + std::string(std::getenv("PATH")), "TERM=xterm"};
+  // The first of two variables of one name counts.
+  const auto usual = [&](std::string_view name, std::string_view value) {
+    const std::string start = std::string(name) + '=';
+    if (std::ranges::none_of(environment, [&](const auto& v) { return v.starts_with(start); }))
+      variables.push_back(start + std::string(value));
+  };
+  usual("LC_ALL", "C");
+  usual("HOME", "/dev/null");
   // Nothing is left behind in a cache, unless a test brings its own.
   if (std::ranges::none_of(environment, [](const std::string& variable) {
         return variable.starts_with("VYRE_CACHE_DIR=");

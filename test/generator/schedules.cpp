@@ -79,6 +79,12 @@ std::string difference(const Program& program, const Result<oracle::Outcome>& a,
   for (size_t i = 0; i < a->buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
     if (a->buffers[i] == b->buffers[i]) continue;
+    // A driver does not show it.
+    if (buffer.kind == BufferKind::Scratch && (a->buffers[i].empty() || b->buffers[i].empty()))
+      continue;
+    if (a->buffers[i].size() != b->buffers[i].size())
+      return fmt::format("{} has {} / {} bytes", buffer.name, a->buffers[i].size(),
+                         b->buffers[i].size());
     const uint32_t size = bytes_of(buffer.element);
     for (size_t k = 0; k * size < a->buffers[i].size(); ++k) {
       const Bits x = load_element(buffer.element, a->buffers[i].data() + k * size);

@@ -483,17 +483,16 @@ class Generator {
     --budget_;
     if (depth < options_.block_depth && rnd_.one_in(3)) return with_blocks(depth);
     const auto m = memory();
-    switch (rnd_.below(16)) {
+    switch (rnd_.below(19)) {
       case 0:
       case 1: return let(Local::Kind::Let);
       case 2: return let(Local::Kind::Var);
       case 3: {
-        const ExprId count = constant_expr();
-        Local array{fresh_name(), Local::Kind::Array, value_type(rnd_), count};
-        if (rnd_.one_in(3)) {
-          array.count = {};
+        Local array{fresh_name(), Local::Kind::Array, value_type(rnd_), {}};
+        if (rnd_.one_in(3))
           array.axes = lengths();
-        }
+        else
+          array.count = constant_expr();
         std::vector<ExprId> values;
         if (rnd_.one_in(3))
           for (uint64_t n = 1 + rnd_.below(4); n != 0; --n) values.push_back(constant_expr());
@@ -516,6 +515,15 @@ class Generator {
       case 13: return Trap{tag(rnd_), expr()};
       case 14: return Resume{tag(rnd_)};
       case 15: return m ? Stmt{Swap{*m, *memory()}} : Stmt{Wait{tag(rnd_)}};
+      case 16:
+      case 17: {
+        const ExprId condition = rnd_.one_in(2) ? expr() : ExprId{};
+        std::vector<ExprId> args;
+        for (uint64_t n = rnd_.below(4); n != 0; --n) args.push_back(expr());
+        const Range printed = p_.add_values(args);
+        if (!condition.valid()) return Print{message(rnd_), printed};
+        return Assert{condition, message(rnd_), printed};
+      }
       default: return m ? collective(*m) : Stmt{Resume{tag(rnd_)}};
     }
   }

@@ -105,7 +105,7 @@ static inline uint32_t atomic_max_u32(volatile uint32_t *p, uint64_t n, uint64_t
 }
 
 static inline void atomic_store_u32(volatile uint32_t *p, uint64_t n, uint64_t i, uint32_t x, memory_order order) {
-  if (i < n) atomic_store_explicit((volatile _Atomic(uint32_t) *)(p + i), x, order);
+  if (i < n) atomic_store_explicit((volatile _Atomic(uint32_t) *)(p + i), (uint32_t)x, order);
 }
 
 // ---- segment 0: expand, 256 lanes in a workgroup

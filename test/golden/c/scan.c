@@ -90,7 +90,7 @@ static inline void store_u32(volatile uint32_t *p, uint64_t n, uint64_t i, uint3
 }
 
 static inline void atomic_store_u32(volatile uint32_t *p, uint64_t n, uint64_t i, uint32_t x, memory_order order) {
-  if (i < n) atomic_store_explicit((volatile _Atomic(uint32_t) *)(p + i), x, order);
+  if (i < n) atomic_store_explicit((volatile _Atomic(uint32_t) *)(p + i), (uint32_t)x, order);
 }
 
 // ---- segment 0: main, 256 lanes in a workgroup

@@ -90,7 +90,7 @@ static inline uint32_t load_u32(const volatile uint32_t *p, uint64_t n, uint64_t
 }
 
 static inline void atomic_store_u32(volatile uint32_t *p, uint64_t n, uint64_t i, uint32_t x, memory_order order) {
-  if (i < n) atomic_store_explicit((volatile _Atomic(uint32_t) *)(p + i), x, order);
+  if (i < n) atomic_store_explicit((volatile _Atomic(uint32_t) *)(p + i), (uint32_t)x, order);
 }
 
 static inline uint32_t div_u32(uint32_t x, uint32_t y) {
@@ -103,7 +103,7 @@ static inline uint32_t clamp_u32(uint32_t x, uint32_t low, uint32_t high) {
 }
 
 static inline uint32_t atomic_add_u32(volatile uint32_t *p, uint64_t n, uint64_t i, uint32_t x, memory_order order) {
-  return i < n ? atomic_fetch_add_explicit((volatile _Atomic(uint32_t) *)(p + i), x, order) : 0;
+  return i < n ? atomic_fetch_add_explicit((volatile _Atomic(uint32_t) *)(p + i), (uint32_t)x, order) : 0;
 }
 
 // ---- segment 0: main, 64 lanes in a workgroup
