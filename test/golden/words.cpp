@@ -33,6 +33,7 @@ std::vector<std::string> reserved_words() {
       "len",     "bitcast",   "grid_load", "workgroup_load"};
   add_names<ir::Type>(words, ir::kTypeCount);
   add_names<ir::BufferKind>(words, ir::kBufferKindCount);
+  std::erase(words, "scratch");  // a word only where it begins a declaration
   add_names<ir::Builtin>(words, ir::kBuiltinCount);
   for (int i = 0; i < ir::kIntrinsicCount; ++i)
     if (const auto op = static_cast<ir::Intrinsic>(i); !is_second_edition(op))
@@ -47,7 +48,7 @@ std::vector<std::string> reserved_words() {
 
 std::vector<std::string> words_in_place() {
   std::vector<std::string> words = {"binding",  "align",  "count", "range", "live_out", "locality",
-                                    "coalesce", "unroll", "swap",  "print", "assert"};
+                                    "coalesce", "unroll", "swap",  "print", "assert",   "scratch"};
   for (const ir::Locality hint :
        {ir::Locality::Streaming, ir::Locality::Temporal, ir::Locality::Random})
     words.emplace_back(ir::name_of(hint));
