@@ -53,7 +53,8 @@ int run_cache_why(App& app, const CacheOptions& options) {
   const auto device = open_device(app, std::move(choice));
   if (!device) return device.error();
 
-  run::DispatchConfig config{.workgroup = prepared->workgroup, .checked = options.checked, .print = options.print};
+  run::DispatchConfig config{
+      .workgroup = prepared->workgroup, .checked = options.checked, .print = options.print};
   set(config, options.code);
   const run::CacheLookup lookup = device->cache_lookup(
       std::make_shared<const check::CheckedProgram>(prepared->checked), config);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -64,9 +65,10 @@ class Timeline {
     for (const ProfileSpan& span : spans)
       if (span.start_ns >= first && span.start_ns + span.duration_ns <= last)
         spans_.push_back(&span);
-    std::ranges::stable_sort(spans_, [](const ProfileSpan* a, const ProfileSpan* b) {
-      return a->start_ns != b->start_ns ? a->start_ns < b->start_ns
-                                        : a->duration_ns > b->duration_ns;
+    // Longer ones first, then as they were given: they lie in one vector.
+    std::ranges::sort(spans_, [](const ProfileSpan* a, const ProfileSpan* b) {
+      return std::tuple(a->start_ns, b->duration_ns, a) <
+             std::tuple(b->start_ns, a->duration_ns, b);
     });
   }
 

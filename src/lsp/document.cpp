@@ -48,7 +48,8 @@ void by_token(const Analysis& a, const std::vector<ir::LocId>& places,
     if (const auto token = a.token_of({"", loc.line, loc.column, loc.length}))
       list.emplace_back(*token, AnyId{i});
   }
-  std::ranges::stable_sort(list, {}, [](const auto& row) { return row.first; });
+  std::ranges::sort(list, {},
+                    [](const auto& row) { return std::pair(row.first, row.second.value); });
 }
 
 template <class AnyId>

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/stable_sort.hpp"
 #include "check/prints.hpp"
 #include "ir/print_format.hpp"
 #include "oracle/machine.hpp"
@@ -29,8 +30,9 @@ std::optional<uint64_t> element_at(Type index_type, uint64_t bits, uint64_t coun
 // none or v orders strictly before (max: after) it. -0 orders before +0.
 bool replaces(AtomicOp op, Type type, uint64_t old, uint64_t v) {
   const auto number = [&](uint64_t bits) {
-    return type == Type::F64 ? std::bit_cast<double>(bits)
-                             : double{std::bit_cast<float>(static_cast<uint32_t>(bits))};
+    return type == Type::F64
+               ? std::bit_cast<double>(bits)
+               : static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   };
   const double before = number(old);
   const double given = number(v);
@@ -297,8 +299,8 @@ void LineWriter::add(uint32_t row, const uint64_t* frame, uint64_t phase, uint32
 }
 
 void sort_lines(PrintReport& printed) {
-  std::ranges::stable_sort(printed.lines, {},
-                           [](const PrintLine& line) { return std::pair(line.phase, line.lane); });
+  base::stable_sort(printed.lines,
+                    [](const PrintLine& line) { return std::pair(line.phase, line.lane); });
 }
 
 void Machine::suspend(Group& group, uint32_t index, Pc pc, const uint64_t* frame) {

@@ -76,7 +76,8 @@ TEST(FixpointModes, SnapshotOfOtherWriters) {
             "d: snapshot: the handler of a resume inside may write it");
   EXPECT_EQ(modes_of("async copy(1, d, 0, s, 0, 4); wait(1);"),
             "d: snapshot: a copy, collective or swap inside writes it");
-  EXPECT_EQ(modes_of("all_reduce(d, add);"), "d: snapshot: a copy, collective or swap inside writes it");
+  EXPECT_EQ(modes_of("all_reduce(d, add);"),
+            "d: snapshot: a copy, collective or swap inside writes it");
 }
 
 TEST(FixpointModes, TwoAxesAreNotInjective) {

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/errors.hpp"
+#include "base/stable_sort.hpp"
 #include "ir/print_format.hpp"
 #include "pipeline/site_table.hpp"
 #include "run/state.hpp"
@@ -35,8 +36,7 @@ std::string text_of(const plan::PrintSite& site, const uint32_t* words) {
 
 void sort(std::vector<PrintLine>& lines) {
   // Lines of a lane come in their order of execution, which has to stay.
-  std::ranges::stable_sort(lines, {},
-                           [](const PrintLine& line) { return std::pair(line.phase, line.lane); });
+  base::stable_sort(lines, [](const PrintLine& line) { return std::pair(line.phase, line.lane); });
 }
 
 bool is_at_host(const device::Backend& backend) {

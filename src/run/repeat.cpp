@@ -116,7 +116,8 @@ void Dispatch::note_repeatable(const PlanRunner& runner, const Report& report) {
   const device::Capabilities& can = device_.backend->info().capabilities;
   if (!w.recorder.can_flush_again() || !runner.deferred() || iterations_of(config_) != 1 ||
       config_.grid_from || config_.progress || config_.trap_handler || config_.communicator ||
-      can.whole_programs || device_.at_host() || w.wanted.policy.print || !w.variant->schedule.fixpoints.empty())
+      can.whole_programs || device_.at_host() || w.wanted.policy.print ||
+      !w.variant->schedule.fixpoints.empty())
     return;
   const auto wanted = [](const auto& sizes, auto size_of) {
     return static_cast<size_t>(

@@ -65,8 +65,7 @@ class PrintAdder {
   ExprId argument() {
     std::vector<BufferId> inputs;
     for (uint32_t i = 0; in_body_ && i < p_.buffers.size(); ++i)
-      if (is_read_only(p_.buffers[i].kind) && !p_.buffers[i].scalar)
-        inputs.push_back(BufferId{i});
+      if (is_read_only(p_.buffers[i].kind) && !p_.buffers[i].scalar) inputs.push_back(BufferId{i});
     switch (below(5)) {
       case 0: return id(Builtin::Lid);
       case 1: return id(Builtin::Wid);

@@ -46,8 +46,8 @@ ir::Program expect_reads_back(const Segment& segment) {
   return std::move(parsed.program);
 }
 
-// An index by axes that are not all proved goes with the lengths of its axes, for which the language
-// has no words: in a segment the buffer has no axes of its own.
+// An index by axes that are not all proved goes with the lengths of its axes, for which the
+// language has no words: in a segment the buffer has no axes of its own.
 bool has_lengths_of_axes(const Segment& segment) {
   return std::ranges::any_of(segment.program.program.exprs, [](const ir::Expr& e) {
     const auto* at = std::get_if<ir::AxisIndex>(&e);
