@@ -29,8 +29,20 @@ std::optional<uint64_t> constant(const check::CheckedProgram& c, ExprId id) {
   return value ? std::optional(value->bits) : std::nullopt;
 }
 
+bool may_trap(const Program& p, ExprId id) {
+  bool found = properties_of(p[id]).may_trap;
+  for_each_operand(p, p[id], [&](ExprId operand) { found = found || may_trap(p, operand); });
+  return found;
+}
+
+// The value of a step that need not be evaluated: in checked mode a load of a table beyond its end
+// stops the lane, whatever the value is.
+std::optional<uint64_t> constant_step(const check::CheckedProgram& c, ExprId id) {
+  return may_trap(c.program, id) ? std::nullopt : constant(c, id);
+}
+
 bool counts_up_by_a_constant(const check::CheckedProgram& c, const For& s) {
-  return !s.reversed && (!s.step.valid() || constant(c, s.step));
+  return !s.reversed && (!s.step.valid() || constant_step(c, s.step));
 }
 
 class CoreForms {
@@ -226,7 +238,7 @@ class CoreForms {
     b.first = let(name + "_first", s.first, b.level, b.at, out);
     b.last = let(name + "_last", s.last, b.level, b.at, out);
     if (!s.step.valid()) return b;
-    if (const auto by = constant(c_, s.step)) {
+    if (const auto by = constant_step(c_, s.step)) {
       b.by = *by;
       return b;
     }
